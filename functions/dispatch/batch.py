@@ -3,6 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from msgspec.structs import asdict
@@ -101,8 +102,9 @@ def deliver(  # noqa: PLR0913 - one batch, and its observers
 
     @telemetry.observer
     def on_outcomes(outcomes: tracing.Outcomes) -> None:
-        telemetry.trace(tracing.dispatched(arn, outcomes))
-        latencies.update(histogram(outcomes.delivered, time.time()))
+        now = time.time()
+        telemetry.trace(tracing.dispatched(arn, outcomes, round(now * 1_000)))
+        latencies.update(histogram(chain.from_iterable(outcomes.delivered.values()), now))
 
     latencies = Histogram()
     outcome = engine(

@@ -76,11 +76,11 @@ def build(environ: Mapping[str, str]) -> Handler:
     own = Consumer(Queue(settings.ingress_queue_url, sqs), dead.write)
     triggered = 0
 
-    def on_routed(routes: Routes) -> None:
+    def on_routed(routes: Routes, at: int) -> None:
         nonlocal triggered
         matched = (hit.to for _, hits in routes.matches for hit in hits)
         triggered += sum(isinstance(to, TopicArn) for to in matched)
-        _report(routes)
+        _report(routes, at)
 
     intake = Intake(rules, objects, fanout, on_routed)
     engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
@@ -129,9 +129,9 @@ def build(environ: Mapping[str, str]) -> Handler:
 
 
 @telemetry.observer
-def _report(routes: Routes) -> None:
+def _report(routes: Routes, at: int) -> None:
     """Log traces, and warn of buckets that seem to be in a loop."""
-    telemetry.trace(tracing.received(routes.matches))
+    telemetry.trace(tracing.received(routes.matches, at))
     for bucket in loops.suspected_buckets(routes.matches):
         telemetry.logger.warning(
             "keys grow by the same piece again and again, as they do where what a target starts "

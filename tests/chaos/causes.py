@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bucketcast.delivery import tracing
+from bucketcast.diagnose.steps import read_steps
 
 SENT_TWICE = "the message was sent twice on purpose"
 DELIVERED_TWICE = (
@@ -31,10 +32,11 @@ class Traces:
         self._delivered: dict[str, Counter[str]] = defaultdict(Counter)
         self._retried: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for line in _lines(log):
-            self._delivered[line.target].update(line.delivered.split())
-            for reason, ids in line.retried.items():
-                for trace_id in ids.split():
-                    self._retried[line.target][trace_id].append(reason)
+            for step in read_steps(line):
+                if step.kind == "delivered":
+                    self._delivered[line.target][step.event] += 1
+                elif step.kind == "retried":
+                    self._retried[line.target][step.event].append(step.reason)
 
     def delivered(self, target: str) -> Counter[str]:
         """How often the function said of each event that it delivered it."""

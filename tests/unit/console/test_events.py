@@ -9,7 +9,7 @@ import pytest
 
 from bucketcast.console.recorder import Recorder
 from bucketcast.delivery import tracing
-from bucketcast.delivery.tracing import Outcomes, dispatched, trace_id
+from bucketcast.delivery.tracing import Outcomes, Try, dispatched, trace_id
 from bucketcast.diagnose.command import explain
 from bucketcast.diagnose.explain import Explanation, Message
 from bucketcast.diagnose.steps import Step, read_steps
@@ -53,10 +53,10 @@ def record(recorder: Recorder, key: str, **more: Any) -> Event:
 
 
 def read_log(recorder: Recorder, *lines: str) -> None:
-    for at, text in enumerate(lines):
+    for text in lines:
         line = tracing.read(text)
         assert line
-        recorder.recent.add_steps(read_steps(at, line))
+        recorder.recent.add_steps(read_steps(line))
 
 
 def test_a_filter_is_in_the_address_and_in_the_command(site: Site, recorder: Recorder) -> None:
@@ -113,7 +113,7 @@ def test_a_payload_is_folded_formatted_and_printed_once(
 def test_steps_of_the_objects_other_events_are_not_shown(site: Site, recorder: Recorder) -> None:
     first = record(recorder, "cat", sequencer="1")
     other = make("cat", time="2026-03-14T10:00:00.000Z")
-    read_log(recorder, *dispatched(HOOK, Outcomes(delivered=[other])))
+    read_log(recorder, *dispatched(HOOK, Outcomes({1: [other]}), 1))
     assert "delivered" not in site.get(f"/events/{first.id}").text
     assert site.get("/events/other").status == 404
 
@@ -126,7 +126,9 @@ def test_whatever_an_event_holds_is_text(site: Site, recorder: Recorder) -> None
     recorder.recent.add(worse, NOW)
     step = Step(1, trace_id(bad), "retried", HOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
     recorder.recent.add_steps([step])
-    read_log(recorder, *dispatched(HOOK, Outcomes(dead={f"</td>{SCRIPT}": [bad]})))
+    read_log(
+        recorder, *dispatched(HOOK, Outcomes(dead={("answer", f"</td>{SCRIPT}"): [Try(bad)]}), 1)
+    )
     for address in ("/events", f"/events/{bad.id}", f"/events/{worse.id}"):
         answer = site.get(address)
         assert answer.status == 200

@@ -61,8 +61,8 @@ async def until(condition: Callable[[], Any]) -> None:
 async def test_views_share_one_listener_and_logs_say_what_became_of_events(
     recorder: Recorder,
 ) -> None:
-    log("Bucketcast-ingest", received([(CAT, [])]), ago=1)
-    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes(delivered=[CAT])), ago=1)
+    log("Bucketcast-ingest", received([(CAT, [])], 1), ago=1)
+    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes({1: [CAT]}), 2), ago=1)
     for _ in range(3):
         recorder.look()
     await until(lambda: any(row.outcomes for row in recorder.recent.newest(Wanted(), 1)))

@@ -139,9 +139,11 @@ def test_progress_is_reported_per_chunk() -> None:
     bench = Bench(only({"a": BUSY}), chunk_bytes=1)
     seen: list[Outcomes] = []
     bench(message("1", "ab"), message("2", "c"), on_outcomes=seen.append)
-    assert [[event.key for event in outcomes.delivered] for outcomes in seen] == [["b"], ["c"], []]
-    assert [[event.key for event in outcomes.retried.get("busy", ())] for outcomes in seen] == [
-        ["a"],
+    done = [outcomes.delivered.get(1, ()) for outcomes in seen]
+    assert [[event.key for event in events] for events in done] == [["b"], ["c"], []]
+    failed = [outcomes.retried.get(("answer", "busy"), ()) for outcomes in seen]
+    assert [[(one.event.key, one.number) for one in tries] for tries in failed] == [
+        [("a", 1)],
         [],
         [],
     ]

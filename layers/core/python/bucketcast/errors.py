@@ -62,11 +62,13 @@ class DeliveryError(BucketcastError):
 
     `is_try` tells if it is a failed try of the event: `max_retries` counts those, and pauses grow.
     `may_be_settings`: with a wrong address, or a wrong table, a server says so of all events.
+    `stage` is how far the try came: connect, login, send or answer.
     """
 
     hint: str = ""
     is_try: ClassVar[bool] = True
     may_be_settings: bool = False
+    stage: str = "answer"
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:
@@ -83,13 +85,19 @@ class Retryable(DeliveryError):
 class NotConnected(Retryable):
     """The target cannot be reached, or the connection broke."""
 
+    stage = "connect"
+
 
 class NotAuthorized(NotConnected):
     """The target refused the credentials; they are fetched again before the next try."""
 
+    stage = "login"
+
 
 class TimedOut(NotConnected):
     """The target did not answer in time, or cancelled what took it too long."""
+
+    stage = "answer"
 
 
 class Throttled(Retryable):
@@ -118,7 +126,7 @@ class Rejected(DeliveryError):
     def anywhere(cls, reason: str) -> Self:
         """Return the error of an event that no server would take, such as for its size."""
         error = cls(reason)
-        error.may_be_settings = False
+        error.may_be_settings, error.stage = False, "send"
         return error
 
 

@@ -1,6 +1,7 @@
 """`bucketcast test`: a marked event to one target, and what became of it."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.delivery import tracing
 from bucketcast.delivery.queue import Queue
-from bucketcast.delivery.tracing import Outcomes
+from bucketcast.delivery.tracing import Outcomes, Try
 from bucketcast.destination import Destination
 from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.command import test
@@ -29,7 +30,7 @@ class Deployment:
 
     def __init__(self, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
         self.aws = aws
-        self.outcomes: Callable[[list[Event]], Outcomes] = Outcomes
+        self.outcomes: Callable[[list[Event]], Outcomes] = lambda events: Outcomes({1: events})
         self.sent: list[Event] = []
         self.to: set[str] = set()
         self.received: list[str] = []
@@ -50,10 +51,11 @@ class Deployment:
         self.sent += found
         self.to |= {each.history.to for each in messages}
         (arn,) = self.to
+        now = round(time.time() * 1_000)
         matches = [(event, (Hit(Destination.of(arn), ADDRESSED),)) for event in found]
-        self.received += tracing.received(matches)
+        self.received += tracing.received(matches, now + 200)
         function = "Bucketcast-webhook-primary" if arn == WEBHOOK else "Bucketcast-postgres-main"
-        log(function, tracing.dispatched(arn, self.outcomes(found)), ago=-0.1)
+        log(function, tracing.dispatched(arn, self.outcomes(found), now + 100), ago=-0.1)
         return {}
 
 
@@ -122,9 +124,12 @@ def test_many_events_are_measured(run: Run, deployment: Deployment) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "why"),
     [
-        (lambda events: Outcomes(dead={"HTTP 422": events}), "dead-lettered: HTTP 422"),
         (
-            lambda events: Outcomes(retried={"HTTP 503": events}),
+            lambda events: Outcomes(dead={("answer", "HTTP 422"): [*map(Try, events)]}),
+            "dead-lettered: HTTP 422",
+        ),
+        (
+            lambda events: Outcomes(retried={("answer", "HTTP 503"): [*map(Try, events)]}),
             "1 of 1 not delivered within 0.05s: not delivered yet, and tried again: HTTP 503",
         ),
         (lambda _: Outcomes(), "queued, but Bucketcast-webhook-primary has not tried it"),

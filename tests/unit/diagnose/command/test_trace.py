@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bucketcast.delivery import tracing
-from bucketcast.delivery.tracing import Outcomes
+from bucketcast.delivery.tracing import Outcomes, Try
 from bucketcast.destination import Destination, ListenerArn
 from bucketcast.diagnose.steps import QUEUED, read_steps
 from bucketcast.event import Event
@@ -17,11 +17,12 @@ from tests.unit.samples import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 FUNCTION = "Bucketcast-webhook-primary"
+AT = 1_800_000_000_000
 CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg")
 
 
-def received(*events: tuple[Event, tuple[Hit, ...]]) -> Any:
-    return tracing.received(events)
+def received(*events: tuple[Event, tuple[Hit, ...]], at: int = AT) -> Any:
+    return tracing.received(events, at)
 
 
 @pytest.fixture
@@ -29,10 +30,11 @@ def delivered_late(aws: MotoAws) -> MotoAws:
     """The cat, which a listener heard too, was retried once and then delivered; the dog died."""
     hit, heard = Hit(Destination.of(WEBHOOK), "r1"), Hit(ListenerArn("one"), "listener")
     log("Bucketcast-ingest", received((CAT, (hit, heard)), (DOG, (hit,))), ago=30)
+    retried = Outcomes(retried={("answer", "HTTP 503"): [Try(CAT, 1, 8)]})
     log(FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
-    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
-    outcomes = Outcomes(delivered=[CAT], dead={"HTTP 410": [DOG]})
-    log(FUNCTION, tracing.dispatched(WEBHOOK, outcomes), ago=10)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, retried, AT + 100), ago=20)
+    outcomes = Outcomes({2: [CAT]}, dead={("answer", "HTTP 410"): [Try(DOG)]})
+    log(FUNCTION, tracing.dispatched(WEBHOOK, outcomes, AT + 8_200), ago=10)
     return aws
 
 
@@ -46,21 +48,45 @@ def test_steps_of_a_retried_and_delivered_event(run: Run) -> None:
         ("delivered", WEBHOOK, ""),
     ]
     assert {step["event"] for step in document["steps"]} == {"09:26:53.589"}
+    retried, delivered = document["steps"][2:]
+    assert [retried[name] for name in ("try", "stage", "next_try")] == [
+        1,
+        "answer",
+        "2027-01-15T08:00:08.100Z",
+    ]
+    assert (delivered["try"], delivered["stage"], delivered["next_try"]) == (2, None, None)
+    line = run("trace", "s3://uploads/photos/cat.jpg").out.splitlines()[3]
+    assert line.split() == [
+        "2027-01-15T08:00:00.100Z",
+        "webhook:primary",
+        "09:26:53.589",
+        "1",
+        "answer",
+        "retried",
+        "08:00:08",
+        "HTTP",
+        "503",
+    ]
 
 
-def test_steps_are_sorted_by_event_and_time(run: Run) -> None:
+def test_steps_are_sorted_by_time(run: Run) -> None:
     """Ingest writes its line last, when a quick target has the event already."""
-    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
-    log("Bucketcast-ingest", received((CAT, (Hit(Destination.of(WEBHOOK), "r1"),))), ago=9)
+    other = event("photos/cat.jpg", time="2026-03-14T09:26:54.000Z")
+    hits = (Hit(Destination.of(WEBHOOK), "r1"),)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes({1: [CAT]}), AT + 7), ago=10)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes({1: [other]}), AT + 6), ago=10)
+    log("Bucketcast-ingest", received((CAT, hits), (other, hits)), ago=9)
     steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
-    assert [step["what"] for step in steps] == ["received", "queued", "delivered"]
+    whats = ["received", "received", "queued", "queued", "delivered", "delivered"]
+    assert [step["what"] for step in steps] == whats
+    assert [step["time"] for step in steps] == sorted(step["time"] for step in steps)
 
 
 @pytest.mark.usefixtures("delivered_late")
 def test_dead_event_has_its_reason(run: Run) -> None:
     ran = run("trace", "s3://uploads/photos/dog.jpg")
     assert ran.code == 0
-    assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "queued", "dead"]
+    assert [line.split()[-2:] for line in ran.out.splitlines()[3:]] == [["HTTP", "410"]]
     assert "HTTP 410" in ran.out
 
 
@@ -83,7 +109,7 @@ def test_an_event_for_a_missing_target_or_topic_is_not_queued(
     hits = (Hit(Destination.of(gone), "r1"), Hit(Destination.of(WEBHOOK), "r2"))
     log("Bucketcast-ingest", received((CAT, hits), (DOG, hits)), ago=30)
     assert whats(run) == ["received", "queued", "queued"]
-    log("Bucketcast-ingest", tracing.dropped(gone, [CAT]), ago=29)
+    log("Bucketcast-ingest", tracing.dropped(gone, [CAT], AT), ago=29)
     assert whats(run) == ["received", "dropped", "queued"]
     step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"][1]
     assert (step["what"], step["target"]) == ("dropped", gone)
@@ -92,7 +118,7 @@ def test_an_event_for_a_missing_target_or_topic_is_not_queued(
 
 def test_dropped_event_is_shown_without_other_steps(run: Run) -> None:
     gone = "arn:minio:sqs::gone:webhook"
-    log("Bucketcast-ingest", tracing.dropped(gone, [CAT]))
+    log("Bucketcast-ingest", tracing.dropped(gone, [CAT], AT))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert (step["what"], step["target"]) == ("dropped", gone)
     assert step["why"] == "no such target"
@@ -118,11 +144,11 @@ def test_functions_without_logs_are_no_error(run: Run) -> None:
 def test_trace_line_of_a_thousand_events_fits_a_log_event() -> None:
     many = [event(f"key-{number}") for number in range(12_000)]
     hit = (Hit(Destination.of(WEBHOOK), "r1"),)
-    lines = list(tracing.received([(one, hit) for one in many]))
+    lines = list(tracing.received([(one, hit) for one in many], AT))
     assert len(lines) == 3
     assert max(map(len, lines)) < 262_144
-    outcomes = Outcomes(delivered=many, retried={"why": many})
-    assert len(list(tracing.dispatched(WEBHOOK, outcomes))) == 6
+    outcomes = Outcomes({1: many}, {("answer", "why"): [*map(Try, many)]})
+    assert len(list(tracing.dispatched(WEBHOOK, outcomes, AT))) == 6
 
 
 @pytest.mark.parametrize("events", [1, 2_000])
@@ -133,13 +159,13 @@ def test_trace_lines_of_many_targets_fit_log_events(events: int) -> None:
         for number in range(60 if events > 1 else 6_000)
     ]
     many = [event(f"key-{number}") for number in range(events)]
-    lines = list(tracing.received([(one, hits) for one in many]))
+    lines = list(tracing.received([(one, hits) for one in many], AT))
     assert max(len(line.encode()) for line in lines) < 262_144
     steps = Counter(
         (step.event, step.target)
         for line in lines
         if (read := tracing.read(line))
-        for step in read_steps(0, read)
+        for step in read_steps(read)
         if step.kind == QUEUED
     )
     wanted = Counter((tracing.trace_id(one), hit.to.arn) for one in many for hit in hits)

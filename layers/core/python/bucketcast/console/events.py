@@ -225,8 +225,9 @@ def _way(request: Request, entry: Entry) -> Answer:
     steps = trace.ordered(_recorder(request).recent.steps(entry))
     nothing = "nothing in the logs yet: they take some seconds"
     # All steps are of one event: its time is on the page.
-    columns = (trace.COLUMNS[0], *trace.COLUMNS[2:])
-    answer.table({}, columns, [(row[0], *row[2:]) for row in trace.rows(steps)], nothing)
+    columns = (*trace.COLUMNS[:2], *trace.COLUMNS[3:])
+    rows = [(*row[:2], *row[3:]) for row in trace.rows(steps)]
+    answer.table({}, columns, rows, nothing)
     for step in steps:
         letter = {"target": Destination.of(step.target).short, "ids": entry.event.id}
         link = ("the dead letter", f"/dead-letters/letters?{urlencode(letter)}")

@@ -109,7 +109,7 @@ class Recorder:
         """Add the steps that the logs have; return the time of the newest."""
         deployment, aws = self._context.deployed, self._context.aws
         for at, line in logs.lines(logs.ANY, deployment.functions, newest - _LATE_MS, aws):
-            self._recent.add_steps(steps.read_steps(at, line))
+            self._recent.add_steps(steps.read_steps(line))
             newest = max(newest, at)
         return newest
 

@@ -51,6 +51,7 @@ from bucketcast.errors import (
 from bucketcast.telemetry import logger
 
 _stored = attrgetter("event.stored")
+_tries = attrgetter("received.message.history.tries")
 _NO_TRY = "it waited behind events that the target did not take"
 
 
@@ -387,6 +388,10 @@ def _count(chunk: Sequence[Item], failed: Sequence[Failed], batch: Batch) -> Non
     """Count what was done."""
     missing = {id(failure.delivery) for failure in failed}
     done = [item for item in chunk if id(item.delivery) not in missing] if missing else chunk
-    events = [item.delivery.event for item in done]
-    batch.outcome.delivered += len(events)
-    batch.outcome.outcomes.delivered += events
+    batch.outcome.delivered += len(done)
+    delivered = batch.outcome.outcomes.delivered
+    if any(map(_tries, done)):
+        for item in done:
+            delivered.setdefault(item.tries + 1, []).append(item.delivery.event)
+    elif done:
+        delivered.setdefault(1, []).extend([item.delivery.event for item in done])

@@ -16,6 +16,7 @@ from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.messages import Batch, Failed, Received, deliveries
 from bucketcast.delivery.policy import CRASHED, History
 from bucketcast.delivery.queue import Outgoing
+from bucketcast.delivery.tracing import Try
 from bucketcast.delivery.verdict import Fate, Verdict, of_event
 from bucketcast.delivery.whole_messages import (
     delayed_message,
@@ -43,8 +44,8 @@ class Settlement:
         judged = [(failure, of_event(failure, batch.now)) for failure in failed]
         retried = [one for one in judged if one[1].fate is not Fate.DEAD]
         retried += self._dead_letter([one for one in judged if one[1].fate is Fate.DEAD], batch)
-        for failure, _ in retried:
-            _count(failure, batch)
+        for failure, verdict in retried:
+            _count(failure, verdict.pause, batch)
         kept: dict[str, tuple[Received, int]] = {}
         for failure, verdict in (
             retried if batch.policy.in_order else self._send_back(retried, batch)
@@ -76,8 +77,9 @@ class Settlement:
             outcome.reason = verdict.error
             if index not in refused:
                 outcome.dead += 1
-                events = outcome.outcomes.dead.setdefault(str(verdict.error), [])
-                events.append(failure.delivery.event)
+                about = failure.error.stage, str(verdict.error)
+                tries = outcome.outcomes.dead.setdefault(about, [])
+                tries.append(Try(failure.delivery.event, failure.tries))
         return [final[index] for index in refused]
 
     def _send_back(self, failed: Sequence[_Judged], batch: Batch) -> list[_Judged]:
@@ -94,14 +96,15 @@ class Settlement:
         return kept
 
 
-def _count(failure: Failed, batch: Batch) -> None:
+def _count(failure: Failed, pause: int, batch: Batch) -> None:
     batch.outcome.reason = failure.error
     if not failure.error.is_try:
         batch.outcome.waiting += 1
         return
     batch.outcome.retried += 1
-    events = batch.outcome.outcomes.retried.setdefault(str(failure.error), [])
-    events.append(failure.delivery.event)
+    about = failure.error.stage, str(failure.error)
+    tries = batch.outcome.outcomes.retried.setdefault(about, [])
+    tries.append(Try(failure.delivery.event, failure.tries, pause))
 
 
 def _dead(failure: Failed, error: DeliveryError) -> dead_letters.Dead:

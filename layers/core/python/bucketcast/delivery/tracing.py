@@ -3,18 +3,22 @@
 One JSON line per batch and stage. A trace id is ten hex digits of a hash of the object and the
 event's time of day, so a line holds thousands of events and reveals no key::
 
-    {"trace": "received", "ids": "a1b2c3d4e5@03:04:05.678 …", "to": {"ARN RULE": [0, 2], …}}
-    {"trace": "dispatched", "target": "ARN", "delivered": "id …", "retried": {"reason": "id …"},
-     "dead": {"reason": "id …"}}
-    {"trace": "dropped", "target": "ARN", "ids": "id …"}
+    {"trace": "received", "at": 1800000000000, "ids": "a1b2c3d4e5@03:04:05.678 …",
+     "to": {"ARN RULE": [0, 2], …}}
+    {"trace": "dispatched", "at": …, "target": "ARN", "delivered": "id id#3 …",
+     "retried": {"connect": {"reason": "id#2+8 …"}}, "dead": {"answer": {"reason": "id …"}}}
+    {"trace": "dropped", "at": …, "target": "ARN", "ids": "id …"}
 
-`to` lists the indexes of the ids that a rule matched; an id in no list matched nothing.
+`at` is Unix ms: ingest writes its line when a quick target may have the event already. `to` lists
+the indexes of the ids that a rule matched; an id in no list matched nothing. `#2+8` is the second
+try of an event, of which the next comes in 8 s. A failure has its stage (`DeliveryError.stage`).
 Ingest drops events for a target that does not exist.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,22 +35,25 @@ _encode = msgspec.json.Encoder().encode
 class Received(msgspec.Struct, tag_field="trace", tag="received", omit_defaults=True):
     """The events of an ingest batch, and the targets of the rules they matched."""
 
+    at: int
     ids: str
     to: dict[str, list[int]] = {}
 
 
 class Dispatched(msgspec.Struct, tag_field="trace", tag="dispatched", omit_defaults=True):
-    """The outcomes of a batch at one target."""
+    """The outcomes of a batch at one target; failures by stage and reason."""
 
+    at: int
     target: str
     delivered: str = ""
-    retried: dict[str, str] = {}
-    dead: dict[str, str] = {}
+    retried: dict[str, dict[str, str]] = {}
+    dead: dict[str, dict[str, str]] = {}
 
 
 class Dropped(msgspec.Struct, tag_field="trace", tag="dropped"):
     """Events of an ingest batch for a target that does not exist."""
 
+    at: int
     target: str
     ids: str
 
@@ -60,13 +67,13 @@ def trace_id(event: Event) -> str:
     return f"{event.id[:OBJECT_DIGITS]}@{event.time[11:23]}"
 
 
-def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
-    """Return the log lines of an ingest batch, without listeners."""
+def received(matches: Sequence[tuple[Event, Collection[Hit]]], at: int) -> Iterator[str]:
+    """Return the log lines of an ingest batch that began `at` (Unix ms), without listeners."""
     for start in range(0, len(matches), TRACE_IDS_A_LINE):
-        yield from _received(matches[start : start + TRACE_IDS_A_LINE])
+        yield from _received(matches[start : start + TRACE_IDS_A_LINE], at)
 
 
-def _received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
+def _received(matches: Sequence[tuple[Event, Collection[Hit]]], at: int) -> Iterator[str]:
     """Return the log line of these events, or those of halves if it would be too long."""
     to: dict[str, list[int]] = {}
     for index, (_, hits) in enumerate(matches):
@@ -74,7 +81,7 @@ def _received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]
             if isinstance(hit.to, ListenerArn):
                 continue
             to.setdefault(f"{hit.to.arn} {hit.rule}", []).append(index)
-    line = _encode_line(Received(_trace_ids(event for event, _ in matches), to))
+    line = _encode_line(Received(at, " ".join(trace_id(event) for event, _ in matches), to))
     if len(line.encode()) <= LINE_BYTES or len(to) <= 1:
         yield line
         return
@@ -83,32 +90,52 @@ def _received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]
         named = [hit for hit in hits if not isinstance(hit.to, ListenerArn)]
         matches = [(event, named[::2]), (event, named[1::2])]
     middle = len(matches) // 2
-    yield from _received(matches[:middle])
-    yield from _received(matches[middle:])
+    yield from _received(matches[:middle], at)
+    yield from _received(matches[middle:], at)
+
+
+class Try(NamedTuple):
+    """Which try of an event failed, and the seconds until the next, 0 if none follows."""
+
+    event: Event
+    number: int = 1
+    pause: int = 0
+
+    def __str__(self) -> str:
+        return f"{trace_id(self.event)}#{self.number}+{self.pause}"
+
+
+Tries = dict[tuple[str, str], list[Try]]
+"""Failed tries by stage and reason."""
 
 
 @dataclass(slots=True)
 class Outcomes:
-    """The events of a batch by outcome; failures also by reason."""
+    """The tries of a batch by outcome; `delivered` are events by the number of their try."""
 
-    delivered: list[Event] = field(default_factory=list)
-    retried: dict[str, list[Event]] = field(default_factory=dict)
-    dead: dict[str, list[Event]] = field(default_factory=dict)
-
-
-def dispatched(target: str, outcomes: Outcomes) -> Iterator[str]:
-    """Return the log lines of a dispatch batch."""
-    for ids in _parts(outcomes.delivered):
-        yield _encode_line(Dispatched(target, ids))
-    for reason, events in outcomes.retried.items():
-        yield from (_encode_line(Dispatched(target, retried={reason: i})) for i in _parts(events))
-    for reason, events in outcomes.dead.items():
-        yield from (_encode_line(Dispatched(target, dead={reason: i})) for i in _parts(events))
+    delivered: dict[int, list[Event]] = field(default_factory=dict)
+    retried: Tries = field(default_factory=dict)
+    dead: Tries = field(default_factory=dict)
 
 
-def dropped(target: str, events: Sequence[Event]) -> Iterator[str]:
-    """Return the log lines of events that ingest drops."""
-    yield from (_encode_line(Dropped(target, ids)) for ids in _parts(events))
+def dispatched(target: str, outcomes: Outcomes, at: int) -> Iterator[str]:
+    """Return the log lines of a dispatch batch, `at` Unix ms."""
+    for number, events in outcomes.delivered.items():
+        for ids in _parts([*map(trace_id, events)]):
+            again = f"#{number}" if number > 1 else ""
+            yield _encode_line(Dispatched(at, target, ids.replace(" ", f"{again} ") + again))
+    for (stage, reason), tries in outcomes.retried.items():
+        for ids in _parts([*map(str, tries)]):
+            yield _encode_line(Dispatched(at, target, retried={stage: {reason: ids}}))
+    for (stage, reason), tries in outcomes.dead.items():
+        for ids in _parts([*map(str, tries)]):
+            yield _encode_line(Dispatched(at, target, dead={stage: {reason: ids}}))
+
+
+def dropped(target: str, events: Sequence[Event], at: int) -> Iterator[str]:
+    """Return the log lines of events that ingest drops, `at` Unix ms."""
+    ids = [*map(trace_id, events)]
+    yield from (_encode_line(Dropped(at, target, part)) for part in _parts(ids))
 
 
 def read(text: str) -> Line | None:
@@ -118,13 +145,9 @@ def read(text: str) -> Line | None:
     return None
 
 
-def _parts(events: Sequence[Event]) -> Iterator[str]:
-    for start in range(0, len(events), TRACE_IDS_A_LINE):
-        yield _trace_ids(events[start : start + TRACE_IDS_A_LINE])
-
-
-def _trace_ids(events: Iterable[Event]) -> str:
-    return " ".join(map(trace_id, events))
+def _parts(ids: Sequence[str]) -> Iterator[str]:
+    for start in range(0, len(ids), TRACE_IDS_A_LINE):
+        yield " ".join(ids[start : start + TRACE_IDS_A_LINE])
 
 
 def _encode_line(line: Line) -> str:

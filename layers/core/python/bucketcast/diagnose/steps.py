@@ -12,7 +12,11 @@ DROPPED: Final = "dropped"
 
 
 class Step(NamedTuple):
-    """One step of an event, which its trace id identifies; `at` is Unix ms."""
+    """One step of an event, which its trace id identifies; `at` is Unix ms.
+
+    Of a try, `number` says which it was, `stage` how far it came, and `pause` in how many seconds
+    the next one comes, 0 if none follows.
+    """
 
     at: int
     event: str
@@ -20,28 +24,32 @@ class Step(NamedTuple):
     target: str = ""
     rule: str = ""
     reason: str = ""
+    number: int = 0
+    stage: str = ""
+    pause: int = 0
 
 
-def read_steps(at: int, line: Line, begins: str = "") -> Iterator[Step]:
+def read_steps(line: Line, begins: str = "") -> Iterator[Step]:
     """Yield the steps of a line for the trace ids that begin with this text."""
     if isinstance(line, Received):
-        yield from _received(at, line, begins)
+        yield from _received(line, begins)
         return
     if isinstance(line, Dropped):
         is_topic = isinstance(Destination.of(line.target), TopicArn)
         reason = "no such topic, or it has no endpoint" if is_topic else "no such target"
-        for event in _ids(line.ids, begins):
-            yield Step(at, event, DROPPED, line.target, reason=reason)
+        for event, _, _ in _tries(line.ids, begins):
+            yield Step(line.at, event, DROPPED, line.target, reason=reason)
         return
-    for event in _ids(line.delivered, begins):
-        yield Step(at, event, "delivered", line.target)
-    for kind, by_reason in (("retried", line.retried), ("dead", line.dead)):
-        for reason, ids in by_reason.items():
-            for event in _ids(ids, begins):
-                yield Step(at, event, kind, line.target, reason=reason)
+    for event, number, _ in _tries(line.delivered, begins):
+        yield Step(line.at, event, "delivered", line.target, number=number)
+    for kind, by_stage in (("retried", line.retried), ("dead", line.dead)):
+        for stage, by_reason in by_stage.items():
+            for reason, ids in by_reason.items():
+                for event, number, pause in _tries(ids, begins):
+                    yield Step(line.at, event, kind, line.target, "", reason, number, stage, pause)
 
 
-def _received(at: int, line: Received, begins: str) -> Iterator[Step]:
+def _received(line: Received, begins: str) -> Iterator[Step]:
     targets: dict[int, list[str]] = {}
     for destination, indexes in line.to.items():
         for index in indexes:
@@ -50,14 +58,19 @@ def _received(at: int, line: Received, begins: str) -> Iterator[Step]:
         if not event.startswith(begins):
             continue
         destinations = targets.get(index, [])
-        yield Step(at, event, RECEIVED, reason="" if destinations else "no rule matches")
+        yield Step(line.at, event, RECEIVED, reason="" if destinations else "no rule matches")
         for destination in destinations:
             target, rule = destination.split(" ", 1)
-            yield Step(at, event, QUEUED, target, rule, f"by rule {rule}")
+            yield Step(line.at, event, QUEUED, target, rule, f"by rule {rule}")
 
 
-def _ids(ids: str, begins: str) -> Iterator[str]:
-    return (event for event in ids.split() if event.startswith(begins))
+def _tries(ids: str, begins: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each event, which try it was, and the seconds until the next."""
+    for text in ids.split():
+        if text.startswith(begins):
+            event, _, tried = text.partition("#")
+            number, _, pause = tried.partition("+")
+            yield event, int(number or 1), int(pause or 0)
 
 
 def rank(kind: str) -> int:

@@ -1,5 +1,6 @@
 """The fan-out to the queues of targets, topics and listeners."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -170,7 +171,8 @@ class Fanout:
             return
         logger.warning("a rule names a target that is not deployed", target=to.arn)
         self._skipped[to.arn] += len(batch)
-        trace(tracing.dropped(to.arn, [item.delivery.event for item in batch]))
+        events = [item.delivery.event for item in batch]
+        trace(tracing.dropped(to.arn, events, round(time.time() * 1_000)))
 
     def _address(self, to: Destination) -> _Address:
         try:

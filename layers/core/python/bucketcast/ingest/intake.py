@@ -32,7 +32,7 @@ class Intake:
         lookup: RuleLookup,
         facts: Facts | None,
         fanout: Fanout,
-        on_routed: Callable[[Routes], None] = lambda _: None,
+        on_routed: Callable[[Routes, int], None] = lambda *_: None,
     ) -> None:
         self._lookup = lookup
         self._facts = facts
@@ -90,5 +90,5 @@ class Intake:
         for failure in unsent:
             stop = failure.error if isinstance(failure.error, OutOfTime) else stop
             failed.append(failure)
-        self._on_routed(routes)
+        self._on_routed(routes, batch.now)
         return Result(failed, stop)

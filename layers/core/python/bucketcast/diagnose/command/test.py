@@ -135,8 +135,8 @@ def _wait(
     shown = time.monotonic()
     while True:
         try:
-            for at, line in lines():
-                trial.add_steps(steps.read_steps(at, line))
+            for _, line in lines():
+                trial.add_steps(steps.read_steps(line))
         except AwsError as error:
             if not error.silent:
                 raise

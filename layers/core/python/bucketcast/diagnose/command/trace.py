@@ -17,7 +17,7 @@ from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.terminal.times import clock
 
-COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
+COLUMNS = ("TIME", "TARGET", "EVENT OF", "TRY", "STAGE", "RESULT", "NEXT TRY", "WHY")
 _NOTHING = (
     "no log entries found: no event was received, or the logs are not available yet "
     "(CloudWatch takes a few seconds)"
@@ -32,8 +32,8 @@ def command(out: Output, *, uri: tuple[str, str], since: float) -> None:
     """Show where an object's events went: received, queued, retried, delivered or dead.
 
     Events are dropped if their target or topic does not exist, or has no endpoint. The steps are
-    read from the functions' logs. EVENT OF is the event's time, which identifies it; WHY is the
-    target's own error.
+    read from the functions' logs. EVENT OF is the event's time, which identifies it; STAGE is how
+    far a failed try came: connect, login, send or answer; WHY is the target's own error.
 
     \b
     Example:
@@ -48,13 +48,22 @@ def command(out: Output, *, uri: tuple[str, str], since: float) -> None:
 def rows(steps: Iterable[Step]) -> list[tuple[str, ...]]:
     """Return the cells of the table of steps."""
     return [
-        (clock(step.at), _time(step), step.kind, Destination.of(step.target).short, step.reason)
+        (
+            clock(step.at),
+            Destination.of(step.target).short,
+            _time(step),
+            str(step.number or ""),
+            step.stage,
+            step.kind,
+            clock(_next(step))[11:19],
+            step.reason,
+        )
         for step in steps
     ]
 
 
 def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) -> list[Step]:
-    """Return the steps of an object's events in the last so many seconds, event by event.
+    """Return the steps of an object's events in the last so many seconds, by time.
 
     Raises:
         AwsError: AWS cannot be reached.
@@ -62,18 +71,13 @@ def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) ->
     trace_id = object_id(bucket, key)
     start = int((time.time() - since) * 1000)
     lines = logs.lines(trace_id, deployment.functions, start, aws)
-    return ordered(
-        step for entry in lines for step in steps.read_steps(entry.at, entry.line, trace_id)
-    )
+    return ordered(step for entry in lines for step in steps.read_steps(entry.line, trace_id))
 
 
 def ordered(steps: Iterable[Step]) -> list[Step]:
-    """Sort steps by event and stage: a quick target may log before ingest does."""
+    """Sort steps by time, and those of one millisecond by stage."""
     kept = _without_dropped(list(steps))
-    began: dict[str, int] = {}
-    for step in kept:
-        began[step.event] = min(step.at, began.get(step.event, step.at))
-    return sorted(kept, key=lambda step: (began[step.event], step.event, rank(step.kind), step))
+    return sorted(kept, key=lambda step: (step.at, rank(step.kind), step))
 
 
 def _without_dropped(known: Sequence[Step]) -> list[Step]:
@@ -94,11 +98,19 @@ def _time(step: Step) -> str:
     return step.event.partition("@")[2]
 
 
+def _next(step: Step) -> int:
+    """Return when the event is tried again, in Unix ms, 0 if it is not."""
+    return step.at + step.pause * 1_000 if step.pause else 0
+
+
 def _document(step: Step) -> dict[str, Any]:
     return {
         "time": clock(step.at),
         "event": _time(step),
         "what": step.kind,
+        "try": step.number or None,
+        "stage": step.stage or None,
+        "next_try": clock(_next(step)) or None,
         "target": step.target,
         "rule": step.rule,
         "why": step.reason,
