@@ -1,45 +1,16 @@
-"""Secrets are read from Secrets Manager, again where they were changed, and shown nowhere."""
+"""Secrets are shown nowhere."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.e2e.arrivals import posted
 from tests.e2e.deployment import STACK
-from tests.e2e.system import RETURN_SECONDS, System
+from tests.e2e.system import System
 from tests.servers import postgres, redis, webhook
 from tests.servers.receiver import Answer
-from tests.servers.webhook import WebhookServer
 
-ROTATED = "r0tated-s3cret"
 NAME = "bucketcast/webhook-flaky/auth_token"
-SECRETS = (webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
-
-
-def test_a_rotated_token_is_fetched_again_without_a_deploy(
-    system: System, prefix: str, rule: Callable[..., None]
-) -> None:
-    flaky = system.consumers.flaky
-    rule("webhook.flaky")
-    system.put("uploads", f"{prefix}before.jpg")
-    system.until(
-        "an event with the old token",
-        lambda: posted(flaky, f"uploads/{prefix}"),
-        lambda seen: len(seen) == 1,
-    )
-    expect(flaky, ROTATED)
-    system.client("secretsmanager").put_secret_value(SecretId=NAME, SecretString=ROTATED)
-    for number in range(3):
-        system.put("uploads", f"{prefix}after-{number}.jpg")
-    system.until(
-        "events with the new token",
-        lambda: posted(flaky, f"uploads/{prefix}"),
-        lambda seen: len({each.key for each in seen}) == 4,
-        within=RETURN_SECONDS,
-    )
-    last = posted(flaky, f"uploads/{prefix}")[-1]
-    assert last.headers["authorization"] == f"Bearer {ROTATED}"
-    assert system.fares()["webhook.flaky"]["online"] is True
+SECRETS = (webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD)
 
 
 def test_a_secret_that_an_endpoint_repeats_is_shown_nowhere(
@@ -91,16 +62,6 @@ def test_no_secret_is_in_a_table(system: System) -> None:
     }
     assert any(items.values())
     assert_clean({name: repr(found) for name, found in items.items()})
-
-
-def expect(server: WebhookServer, token: str) -> None:
-    """Let the receiver take this bearer token instead of its own, from now on."""
-    file = server.process.folder / "receiver.json"
-    settings = json.loads(file.read_text())
-    logins = [f"Bearer {token}", webhook.BASIC]
-    file.write_text(json.dumps(settings | {"logins": logins}))
-    server.stop()
-    server.start_again()
 
 
 def test_no_secret_is_in_a_template(system: System) -> None:

@@ -1,4 +1,4 @@
-"""Notifications of topics: from boto3 with Ceph's model to the endpoint, and when it fails."""
+"""Notifications of topics: from boto3 with Ceph's model to the endpoint."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,8 +10,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.e2e.system import RETURN_SECONDS, System
-from tests.servers.receiver import Answer, Request
+from tests.e2e.system import System
+from tests.servers.receiver import Request
 
 BUCKET = "uploads"
 PUT = "s3:ObjectCreated:*"
@@ -176,41 +176,3 @@ def test_boto3_with_cephs_model_and_every_filter(
         s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=id_)
     left = s3.get_bucket_notification_configuration(Bucket=BUCKET).get("TopicConfigurations", [])
     assert not [each for each in left if each["Id"] in ids.values()]
-
-
-def test_a_persistent_topic_delivers_when_its_server_returns(
-    system: System, s3: Any, topic: Callable[..., str], prefix: str
-) -> None:
-    """What is not persistent is lost and counted."""
-    arns = {
-        "kept": topic("kept", persistent="true", retry_sleep_duration="1"),
-        "once": topic("once"),
-    }
-    for name, arn in arns.items():
-        notify(s3, f"{prefix}{name}", arn, Key=[("prefix", prefix)])
-    hook = system.consumers.flaky
-
-    def counts() -> dict[str, int]:
-        stats = system.bucketcast("topic", "stats", f"{prefix.strip('/')}-kept", "--json").document
-        others = system.bucketcast("target", "ls", "--json").document["others"]
-        lost = [each["events"]["dead"] for each in others if each["arn"] == arns["once"]]
-        return {"failed": stats["failed"], "dead": stats["dead"], "lost": sum(lost)}
-
-    hook.answer(Answer(status=503, match=prefix))
-    try:
-        system.put(BUCKET, f"{prefix}a")
-        tried = system.until("both tried", counts, lambda seen: seen["failed"] * seen["lost"] > 0)
-        assert (tried["dead"], tried["lost"]) == (0, 1)
-    finally:
-        hook.answer()
-
-    def arrived(name: str) -> list[str]:
-        bodies = [each.body for each in seen(system, prefix, name) if each.status == 200]
-        return [json.loads(body)["Records"][0]["s3"]["object"]["key"] for body in bodies]
-
-    system.until_equal(
-        "what is persistent", lambda: arrived("kept"), [f"{prefix}a"], within=RETURN_SECONDS
-    )
-    assert arrived("once") == []
-    for name in arns:
-        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=f"{prefix}{name}")
