@@ -15,6 +15,9 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +38,7 @@ Note = dict[str, str]
 NOTE = "installed.json"
 NODE_MODULES = ROOT / "node_modules"
 TAIL_LINES = 25
+AT_ONCE = 2
 # The levels that contain each: dev contains spark, which contains deploy.
 LEVELS = {"deploy": ("deploy", "spark", "dev"), "spark": ("spark", "dev"), "dev": ("dev",)}
 
@@ -86,13 +90,17 @@ def install(level: str) -> None:
     if shutil.which("npm") is None:
         raise Failure("npm is not installed: get Node.js 20 or newer from https://nodejs.org")
     INSTALLED.mkdir(exist_ok=True)
+    wanted: list[Callable[[], None]] = []
     if not any(_note(PROJECT_VENV) == _project_note(name) for name in LEVELS[level]):
-        _project(level)
-    for venv in (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,):
-        if _note(venv.folder) != venv.note():
-            venv.install()
+        wanted.append(partial(_project, level))
+    venvs = (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,)
+    wanted += [venv.install for venv in venvs if _note(venv.folder) != venv.note()]
     if not CDK.exists() or _note(NODE_MODULES) != _cdk_note():
-        _cdk()
+        wanted.append(_cdk)
+    # The project's takes as long as all others together.
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for each in [pool.submit(install) for install in wanted]:
+            each.result()
 
 
 def _project(level: str) -> None:
