@@ -5,12 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from minio.notificationconfig import (
-    NotificationConfig,
-    PrefixFilterRule,
-    QueueConfig,
-    SuffixFilterRule,
-)
 
 from tests.e2e.arrivals import posted
 from tests.e2e.mc import Mc
@@ -95,27 +89,6 @@ def test_the_rules_of_the_command_and_of_the_api_are_the_same(
     assert HOOK not in mc("event", "list", f"local/{bucket}")
     mc("event", "remove", f"local/{bucket}", "--force")
     assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []
-
-
-def test_minio_py_writes_reads_and_deletes_a_configuration(system: System, bucket: str) -> None:
-    client = system.minio()
-    queue = QueueConfig(
-        queue=HOOK,
-        events=["s3:ObjectCreated:*"],
-        config_id="1",
-        prefix_filter_rule=PrefixFilterRule("abc"),
-        suffix_filter_rule=SuffixFilterRule(".jpg"),
-    )
-    client.set_bucket_notification(
-        bucket_name=bucket, config=NotificationConfig(queue_config_list=[queue])
-    )
-    (found,) = client.get_bucket_notification(bucket_name=bucket).queue_config_list
-    assert (found.queue, found.events, found.config_id) == (HOOK, ["s3:ObjectCreated:*"], "1")
-    assert found.prefix_filter_rule
-    assert found.suffix_filter_rule
-    assert (found.prefix_filter_rule.value, found.suffix_filter_rule.value) == ("abc", ".jpg")
-    client.delete_bucket_notification(bucket_name=bucket)
-    assert client.get_bucket_notification(bucket_name=bucket).queue_config_list == []
 
 
 def test_ten_thousand_rules_in_one_document(system: System, bucket: str) -> None:

@@ -3,12 +3,10 @@
 import json
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -132,36 +130,6 @@ def test_functions_listen_at_a_url_of_its_own(system: System, prefix: str) -> No
         system.put("uploads", f"{prefix}1")
         heard = json.loads(answer.result())
     assert [each["s3"]["object"]["key"] for each in heard["Records"]] == [f"{prefix}1"]
-
-
-def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:
-    client = system.minio()
-    heard: list[dict[str, Any]] = []
-
-    def read() -> None:
-        with client.listen_bucket_notification(
-            bucket_name="uploads", prefix=prefix, suffix=".jpg", events=(PUTS, REMOVED)
-        ) as events:
-            for event in events:
-                heard.append(event)
-                if len(heard) == 2:
-                    return
-
-    before = listeners(system)
-    reading = threading.Thread(target=read, daemon=True)
-    reading.start()
-    until_listening(system, before)
-    for key in ("a.png", "a b.jpg"):
-        system.put("uploads", prefix + key)
-    system.s3.delete_object(Bucket="uploads", Key=f"{prefix}a b.jpg")
-    system.until("both", lambda: heard, lambda seen: len(seen) == 2)
-    reading.join(timeout=180)
-    found = [each["Records"][0] for each in heard]
-    assert sorted(each["eventName"] for each in found) == [
-        "s3:ObjectCreated:Put",
-        "s3:ObjectRemoved:Delete",
-    ]
-    assert {each["s3"]["object"]["key"] for each in found} == {f"{prefix}a b.jpg"}
 
 
 def test_listen_command_shows_lines_and_exits_with_0(system: System, prefix: str) -> None:

@@ -1,5 +1,6 @@
 """Rules are listed, tried, added and removed, with the errors of the commands at the fields."""
 
+import re
 from urllib.parse import urlencode
 
 import pytest
@@ -70,6 +71,14 @@ def test_rules_come_by_the_page(site: Site, aws: MotoAws) -> None:
     assert site.get("/rules?text=n&page=2").text.count(">remove …</a>") == 1
 
 
+@pytest.mark.parametrize(("key", "matches"), [("in/a.jpg", "yes"), ("in/a.txt", "no")])
+def test_a_rule_is_tried_before_it_is_there(site: Site, key: str, matches: str) -> None:
+    fields = WEBHOOK | {"prefixes": "in/", "suffixes": ".jpg", "key": key}
+    tried = row(site.get(f"/rules/try?{urlencode(fields)}").body, "this rule")
+    assert re.search(rf"<td[^>]*>{matches}\b", tried)
+    assert "uploads has no rules" in site.get("/rules?bucket=uploads").text
+
+
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
@@ -117,3 +126,12 @@ def test_all_rules_of_a_bucket_are_not_removed_by_a_form_without_an_id(site: Sit
     add(site, name="two")
     answer = site.post(REMOVE, bucket="uploads", yes="on")
     assert (answer.status, "one" in site.get("/rules").text) == (400, True)
+
+
+def test_a_rule_is_removed_by_its_id(site: Site) -> None:
+    add(site, name="one")
+    add(site, name="two")
+    (id_,) = {*re.findall(r"[0-9a-f]{16}", row(site.get("/rules?bucket=uploads").text, "two"))}
+    assert site.post(REMOVE, bucket="uploads", ids=id_, yes="on").status == 303
+    left = site.get("/rules?bucket=uploads").text
+    assert ("one" in left, id_ in left) == (True, False)
