@@ -379,15 +379,6 @@ def test_an_emptied_guard_still_has_locks(mysql: MysqlServer) -> None:
     assert len(mysql.rows("SELECT id FROM events_guard")) == 64 + 1
 
 
-def test_probe_leaves_nothing(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror:
-        mirror.probe()
-        assert mysql.rows("SHOW TABLES") == []
-        mirror.send([put("a", 1)])
-        mirror.probe()
-    assert set(rows(mysql.received())) == {"b/a"}
-
-
 def test_a_read_only_server_is_not_connected(mysql: MysqlServer) -> None:
     with target(mysql) as mirror, global_variable(mysql, "read_only", "ON"):
         reason = refusal(mirror, [put("a", 1)])

@@ -223,14 +223,6 @@ def test_doctor_explains_a_missing_table(postgres: PostgresServer, admin: Admin)
     assert "make the table" in finding.hint
 
 
-def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
-    with target(postgres) as mirror:
-        mirror.probe()
-    assert admin.execute(
-        "select count(*) from pg_tables where schemaname = 'public'"
-    ).fetchone() == (0,)
-
-
 def test_the_first_server_that_takes_writes_is_used(postgres: PostgresServer, admin: Admin) -> None:
     string = postgres.settings()["connection_string"]
     several = string.replace("127.0.0.1", "127.0.0.2,127.0.0.1,localhost")
