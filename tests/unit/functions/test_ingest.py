@@ -23,7 +23,7 @@ from bucketcast.rules import Rule
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
-from tests.unit.samples import lambda_context, message, received, record, recorded
+from tests.unit.samples import lambda_context, message, received, record
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -143,15 +143,6 @@ def ingest(
         monkeypatch.setenv(name, text)
     module = import_module("functions.ingest.handler")
     return Ingest(module.build(environ), Rules(state_table, dynamodb), sqs, urls, s3)
-
-
-def test_event_goes_to_the_targets_that_its_rules_name(ingest: Ingest) -> None:
-    ingest.put(prefix="photos/")
-    ingest.put(TABLE)
-    assert ingest(recorded("s3/put-2.1"), message(record("b"))) == []
-    assert ingest.keys("webhook-primary") == [["photos/cat.jpg"]]
-    assert ingest.keys("postgres-_") == [["photos/cat.jpg", "b"]]
-    assert ingest.dead() == []
 
 
 def test_keys_that_grow_by_the_same_piece_are_warned_of(

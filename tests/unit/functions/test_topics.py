@@ -1,9 +1,7 @@
 """Topics on their way: which queue ingest finds, and the one attempt of those not persistent."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from threading import Barrier
 from threading import Event as Signal
 from typing import Any
 
@@ -19,7 +17,6 @@ from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.errors import NotConnected, Rejected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
-from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.targets import base
@@ -223,15 +220,6 @@ def test_first_batches_of_a_short_function_are_sent(stack: Stack) -> None:
     assert sorted(Fake.sent) == [("", ["x"]), ("", ["y"])]
 
 
-def test_topics_are_sent_side_by_side(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One whose endpoint hangs held all others of its call."""
-    topics = [stack.put(name) for name in ("first", "second")]
-    both = Barrier(2)
-    monkeypatch.setattr(Fake, "send", lambda *_: {} if both.wait(10) >= 0 else None)
-    assert stack(*(body(topic.arn, topic.name) for topic in topics)) == []
-    assert stack.counts() == {topic.arn: Counts(sent=1) for topic in topics}
-
-
 def test_messages_are_kept_in_flight_until_the_call_ends(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,14 +340,3 @@ def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     (dead,) = received(stack.account.sqs, DYNAMIC.url(target.dead))
     assert dead["texts"]["reason"] == "busy (max_retries of 1: 2 tries failed)"
     assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
-
-
-@pytest.mark.parametrize("limits", [{}, {"max_retries": "1"}])
-def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[str, str]) -> None:
-    topic, queue = with_queue(stack, limits)
-    breakers = Breakers(stack.account.table_name, lambda: stack.account.dynamodb)
-    breakers.pause(topic.target_arn, round(time.time() * 1_000))
-    assert stack(body(topic.arn, "x"), queue=queue) == []
-    assert Fake.sent == []
-    (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=10)
-    assert History.read(again["texts"][ATTRIBUTE]).tries == 0
