@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from bucketcast.delivery.queue import Queue
 from tests.unit.simulation.sqs import DAY, Record, SimulatedQueue, SimulatedSqs
-from tests.unit.simulation.turns import Turn
+from tests.unit.simulation.turns import Parked, Steps
 
 START = 1_800_000_000.0
 FIRST_CALLS = 5
@@ -184,8 +184,8 @@ class Simulation:
         self._end = START
         self._todo: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
-        self._turns: list[Turn] = []
-        self._running: tuple[Turn, _Call | _Piece]
+        self._steps = Steps(self._step)
+        self._running: _Call | _Piece
 
     @property
     def calls(self) -> int:
@@ -210,22 +210,15 @@ class Simulation:
             self._readers[function.queue.name].append(function)
         for queue in self.sqs.queues.values():
             self._wake(queue, begin)
-        try:
-            with self.time(), patch("bucketcast.delivery.consumer.Heartbeat", self._heartbeat):
-                while self._todo and self._todo[0][0] < self._end:
-                    at, _, act = heapq.heappop(self._todo)
-                    self.clock.now = max(at, self.clock.now)
-                    act()
-        finally:
-            while self._turns:
-                self._turns.pop().end()
+        with self.time(), patch("bucketcast.delivery.consumer.Heartbeat", self._heartbeat):
+            self._steps.run()
         self.clock.now = self._end
         for queue in self.sqs.queues.values():
             self.sqs.expire(queue)
 
     def work(self, works: Iterable[Callable[[], Any]]) -> list[Any]:
         """Do pieces of the running call's work side by side; return their results."""
-        turn, call = self._running
+        call, waiting = self._running, Parked()
         pieces = [_Piece(work, call.until) for work in works]
         unfinished = len(pieces)
 
@@ -233,13 +226,13 @@ class Simulation:
             nonlocal unfinished
             unfinished -= 1
             if not unfinished:
-                self._at(self.clock.now, partial(self._run, turn, call, turn.resume))
+                self._at(self.clock.now, partial(self._steps.resume, waiting))
 
         for piece in pieces:
             piece.finish = finish
             self._at(self.clock.now, partial(self._begin, piece))
         if pieces:
-            turn.wait()
+            self._let_others_go_on(call, waiting)
         for piece in pieces:
             if piece.error:
                 raise piece.error
@@ -252,9 +245,18 @@ class Simulation:
         try:
             yield
         finally:
-            now = min(self.clock.now, self._running[1].until)
+            now = min(self.clock.now, self._running.until)
             if now - began >= first:
                 self.sqs.renew(self.sqs.queues[queue.url], seconds, now)
+
+    def _step(self) -> bool:
+        """Do what comes next, if there is anything before the end."""
+        if not self._todo or self._todo[0][0] >= self._end:
+            return False
+        at, _, act = heapq.heappop(self._todo)
+        self.clock.now = max(at, self.clock.now)
+        act()
+        return True
 
     def _at(self, moment: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._todo, (moment, next(self._numbers), act))
@@ -294,29 +296,32 @@ class Simulation:
         self._begin(call)
 
     def _begin(self, call: _Call | _Piece) -> None:
-        turn = self._turns.pop() if self._turns else Turn()
-        self._run(turn, call, partial(turn.start, call.run))
-
-    def _run(self, turn: Turn, call: _Call | _Piece, go_on: Callable[[], None]) -> None:
-        """Let a call, or a piece of it, go on until it waits or is over."""
-        self._running = turn, call
-        self.clock.wait = partial(self._wait, turn, call)
-        go_on()
+        """Run a call, or a piece of it, to its end."""
+        self._make_running(call)
+        call.run()
         self.clock.wait = None
-        if turn.is_over:
-            self._turns.append(turn)
-            call.finish()
+        call.finish()
 
-    def _wait(self, turn: Turn, call: _Call | _Piece, until: float) -> None:
+    def _make_running(self, call: _Call | _Piece) -> None:
+        self._running = call
+        self.clock.wait = partial(self._wait, call)
+
+    def _wait(self, call: _Call | _Piece, until: float) -> None:
         """Let time go on within a call, which Lambda kills at its end."""
         at = min(until, call.until)
         if at < self._end and (not self._todo or at < self._todo[0][0]):
             self.clock.set(at)
         else:
-            self._at(at, partial(self._run, turn, call, turn.resume))
-            turn.wait()
+            waiting = Parked()
+            self._at(at, partial(self._steps.resume, waiting))
+            self._let_others_go_on(call, waiting)
         if until > call.until:
             raise CrashError
+
+    def _let_others_go_on(self, call: _Call | _Piece, waiting: Parked) -> None:
+        self.clock.wait = None
+        self._steps.wait(waiting)
+        self._make_running(call)
 
     def _finish(self, call: _Call) -> None:
         if call.wrong:

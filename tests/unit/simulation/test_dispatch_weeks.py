@@ -8,8 +8,7 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from tests.unit.delivery.bench import WELL
-from tests.unit.simulation.delivering import REFUSED, Delivering, Phase
+from tests.unit.simulation.delivering import Delivering, Phase
 from tests.unit.simulation.sqs import DAY, HOUR
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "3"))
@@ -64,35 +63,6 @@ def test_in_order_events_of_a_silent_target_are_dead_lettered_in_time() -> None:
     one.check()
     assert one.letters() == one.sent
     assert len(one.reasons()) > 1
-
-
-@pytest.mark.parametrize("fifo", [False, True])
-def test_frozen_target_gets_few_repeats_and_the_rest_soon(*, fifo: bool) -> None:
-    minute = 60 / DAY
-    one = Delivering([Phase(minute, "hole"), Phase(30, "up")], fifo=fifo, workers=5, grain=0.05)
-    one.target.max_seconds = 10.0
-    one.put(*(f"{n}" for n in range(300)))
-    one.simulation.run(days=80 / DAY)
-    one.check()
-    assert set(one.target.taken) == set(one.sent)
-    assert sum(one.target.tried.values()) <= 310
-    assert one.book.read() == WELL
-
-
-def test_messages_of_a_killed_function_are_tried_within_seconds() -> None:
-    one = Delivering([Phase(1 / DAY, "late"), Phase(30, "up")])
-    one.put("a", "b")
-    one.simulation.run(days=80 / DAY)
-    one.check()
-    assert set(one.target.taken) == set(one.sent)
-
-
-def test_rejected_events_are_dead_at_once() -> None:
-    one = Delivering([Phase(30, "refusing")])
-    one.put(*"abcdefgh")
-    one.simulation.run(days=0.1)
-    one.check()
-    assert set(one.reasons()) == {REFUSED}
 
 
 PHASES = st.lists(

@@ -74,28 +74,6 @@ def _events(body: str) -> list[Event]:
     return sources.events(body)
 
 
-def test_messages_of_a_killed_function_return_after_the_timeout() -> None:
-    one = Outage(grain=1)
-    one.crashes_on = "a"
-    one.put("a", "b")
-
-    def mended() -> None:
-        one.crashes_on = ""
-
-    one.simulation.run(days=65 / DAY, actions={5: mended})
-    one.check()
-    assert not one.ingress.messages
-
-
-def test_message_that_crashes_the_function_is_dead_with_our_reason() -> None:
-    one = Outage(grain=60)
-    one.crashes_on = "poison"
-    one.put("poison")
-    one.simulation.run(days=16)
-    one.check()
-    assert one.letters() == Counter(["poison"])
-
-
 @pytest.mark.parametrize("fifo", [False, True])
 @pytest.mark.parametrize("how", ["denied", "broken"])
 def test_a_queue_that_refuses_for_a_day_gives_its_neighbours_nothing_again(
@@ -127,14 +105,6 @@ def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
     first = min(kept.sent for kept in one.ingress.arrived)
     arrived = {each.created for kept in one.dead.arrived for each in unpack(kept.body)}
     assert arrived == {round(first * 1_000)}
-
-
-def test_undeployed_target_delays_no_other() -> None:
-    one = Outage()
-    one.put("a")
-    one.simulation.run(days=1)
-    one.check()
-    assert (one.got(one.hook), one.simulation.calls) == (Counter("a"), 1)
 
 
 @settings(max_examples=EXAMPLES)

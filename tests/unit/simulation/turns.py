@@ -4,6 +4,85 @@ from collections.abc import Callable
 from threading import Lock, Thread
 
 
+def _locked() -> Lock:
+    lock = Lock()
+    lock.acquire()
+    return lock
+
+
+class Parked:
+    """A thread that waits until it is resumed, or ended."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._lock = _locked()
+
+    def resume(self) -> None:
+        self._lock.release()
+
+    def wait(self) -> None:
+        self._lock.acquire()
+        if self.is_over:
+            raise _EndError
+
+
+class _EndError(BaseException):
+    """Nobody needs the thread any more."""
+
+
+class Steps:
+    """Steps one after the other, and calls in them that wait while another thread goes on.
+
+    `step` does the next one, and tells whether there was one. Most calls end within their step: to
+    wake a thread takes long on a busy machine, so only a call that waits is a reason to.
+    """
+
+    def __init__(self, step: Callable[[], bool]) -> None:
+        self._step = step
+        self._idle: list[Parked] = []
+        self._over = _locked()
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Do all steps there are, or raise what one of them raises."""
+        self._go_on()
+        self._over.acquire()
+        for each in self._idle:
+            each.is_over = True
+            each.resume()
+        self._idle.clear()
+        if self._error:
+            raise self._error
+
+    def wait(self, call: Parked) -> None:
+        """Let the others go on, from within a call, until a step resumes it."""
+        self._go_on()
+        call.wait()
+
+    def resume(self, call: Parked) -> None:
+        """Let a call go on, as a step; what comes after it may be the call's thread to do."""
+        own = Parked()
+        self._idle.append(own)
+        call.resume()
+        own.wait()
+
+    def _go_on(self) -> None:
+        if self._idle:
+            self._idle.pop().resume()
+        else:
+            Thread(target=self._do_steps, daemon=True).start()
+
+    def _do_steps(self) -> None:
+        try:
+            while self._step():
+                pass
+        except _EndError:
+            return
+        except BaseException as error:  # noqa: BLE001 - it is the test's
+            self._error = error
+        self._over.release()
+
+
 class Turn:
     """A thread that runs one piece of work after the other, until the work waits or ends.
 
