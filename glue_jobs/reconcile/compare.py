@@ -1,14 +1,14 @@
-"""Compare objects with rows, as two tables and as one pair.
+"""Compare objects with rows.
 
 Only fields that both have are compared. S3 does not always name an eTag, events leave out sizes,
 and a row of an object without versions names none.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame
 
 from bucketcast.mirror.rows import StoredRow
 from bucketcast.mirror.synthetic import Object
@@ -43,31 +43,20 @@ def _differ(current: Object, row: StoredRow) -> bool:
 
 
 def suspects(objects: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return `key` and `what` of all pairs that differ by `find_drift`, each key once.
+    """Return the `key` of all pairs that differ by `find_drift`, each once.
 
     `objects` has the columns of `Object`, `rows` those of `mirror.ROWS`.
     """
-    pairs = objects.alias("current").join(rows.alias("row"), "key", "full_outer")
-    drift = (
-        sql.when(sql.col("row.time").isNull(), sql.lit(Drift.MISSING.value))
-        .when(sql.col("current.bucket").isNull(), sql.lit(Drift.EXTRA.value))
-        .when(_is_stale(), sql.lit(Drift.STALE.value))
-    )
-    differing = pairs.select("key", drift.alias("what"))
-    return differing.where(sql.col("what").isNotNull()).dropDuplicates(["key"])
+    compared = objects.select("key", "bucket", "version_id", "size", "etag")
+    pairs = compared.join(rows, "key", "full_outer")
+    keys = pairs.rdd.mapPartitions(_find_suspects)
+    return objects.sparkSession.createDataFrame(keys, "key string").distinct()
 
 
-def _is_stale() -> Column:
-    """Return the condition of `Drift.STALE` on columns; unknown fields are null, so not true."""
-    size = _null_if("row.size", UNKNOWN_SIZE)
-    version = _null_if("current.version_id", "")
-    return (
-        (sql.col("row.time") == "")
-        | sql.coalesce(_null_if("current.etag", "") != _null_if("row.etag", ""), sql.lit(col=False))
-        | sql.coalesce(sql.col("current.size") != size, sql.lit(col=False))
-        | sql.coalesce(version != _null_if("row.version_id", ""), sql.lit(col=False))
-    )
-
-
-def _null_if(column: str, value: str | int) -> Column:
-    return sql.when(sql.col(column) != value, sql.col(column))
+def _find_suspects(pairs: Iterable[Sequence[Any]]) -> Iterator[tuple[str]]:
+    for key, bucket, version_id, size, etag, sequencer, time, *row in pairs:
+        # Both are never None where there is an object, or a row.
+        current = None if bucket is None else Object(bucket, key, version_id, size, etag)
+        stored = None if time is None else StoredRow(key, sequencer, time, *row)
+        if find_drift(current, stored):
+            yield (key,)

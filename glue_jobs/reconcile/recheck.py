@@ -116,9 +116,9 @@ class Context(NamedTuple):
 
 
 def read_states(suspects: DataFrame, context: Context) -> DataFrame:
-    """Return the `STATES` of the suspects' column `key`; the target limits the readers."""
+    """Return the `STATES` of the suspects' keys; the target limits the readers."""
     spark = suspects.sparkSession
-    keys = suspects.select("key").repartition(mirror.reader_count(spark, context.config)).rdd
+    keys = suspects.repartition(mirror.reader_count(spark, context.config)).rdd
     states = keys.mapPartitions(partial(_read_states, context))
     return spark.createDataFrame(states, STATES, verifySchema=False)
 
