@@ -95,6 +95,7 @@ def _send(
         sender.send(
             spark,
             listed.spool,
+            settings.queue,
             rate=settings.rate,
             run=run.folder,
             until=until,

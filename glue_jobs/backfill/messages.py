@@ -98,7 +98,7 @@ def pack_deliveries(
         for delivery in part:
             force_setattr(delivery.event, "listed", time_of(since))
         for body, start, stop in pack(part):
-            yield Message(to.queue, body, stop - start, part[start].copy_id)
+            yield Message(body, stop - start, part[start].copy_id)
 
 
 def events_per_message(rate: int) -> int:

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from bucketcast.delivery.envelope import MAX_BYTES
-from bucketcast.delivery.policy import FIFO
 from bucketcast.limits import SQS_CALL_MESSAGES
 from glue_jobs import files
 from glue_jobs.columns import Int32, schema
@@ -24,26 +23,27 @@ _LARGE_ROWS: Final = {
 
 
 class Message(NamedTuple):
-    """A message: the URL of its queue, its body, and the number of its events.
+    """A message: its body, and the number of its events.
 
-    `token` is a FIFO queue's, else "". The messages of such a queue keep the order of their rows.
+    `token` is a FIFO queue's, whose messages keep the order of their rows. `to` is the ARN of the
+    only destination of events for the ingress queue, "" for all that the rules name.
     """
 
-    queue: str
     body: str
     events: int
-    token: str
+    token: str = ""
+    to: str = ""
 
 
 class Chunk(NamedTuple):
-    """The messages of one call, for one queue; `counts` are their events.
+    """The messages of one call; `counts` are their events.
 
     A chunk's number counts within its part, in the order of the messages.
     """
 
     part: Int32
     chunk: Int32
-    queue: str
+    to: str
     events: int
     bodies: list[str]
     tokens: list[str]
@@ -79,7 +79,6 @@ def spool(rows: DataFrame, pack: Pack, folder: str) -> int:
     totals = written.agg(
         sql.count("chunk").alias("chunks"),
         sql.coalesce(sql.sum("events"), sql.lit(0)).alias("events"),
-        sql.coalesce(sql.bool_or(sql.col("queue").endswith(FIFO)), sql.lit(False)).alias("ordered"),  # noqa: FBT003
     ).collect()[0]
     files.write(f"{folder}/finished.json", json.dumps(totals.asDict()).encode())
     return int(totals["events"])
@@ -90,7 +89,7 @@ def _split_rows(pack: Pack, part: int, rows: Iterable[Any]) -> Iterator[Chunk]:
 
 
 def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
-    """Split messages into chunks, in order, by a call's limits and by queue.
+    """Split messages into chunks, in order, by a call's limits and by destination.
 
     A message too large for any call gets a chunk of its own, which SQS refuses with a reason.
     """
@@ -98,7 +97,7 @@ def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
     room = number = 0
     for message in messages:
         size = len(message.body.encode())
-        same = batch and batch[0].queue == message.queue
+        same = batch and batch[0].to == message.to
         if batch and (not same or len(batch) == SQS_CALL_MESSAGES or size > room):
             yield _chunk(part, number, batch)
             batch, number = [], number + 1
@@ -111,5 +110,5 @@ def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
 
 
 def _chunk(part: int, number: int, batch: list[Message]) -> Chunk:
-    queues, bodies, counts, tokens = map(list, zip(*batch, strict=True))
-    return Chunk(part, number, queues[0], sum(counts), bodies, tokens, counts)
+    bodies, counts, tokens, to = map(list, zip(*batch, strict=True))
+    return Chunk(part, number, to[0], sum(counts), bodies, tokens, counts)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.policy import keeps_order
+from bucketcast.delivery.policy import History, keeps_order
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.errors import BucketcastError
 from glue_jobs import files, not_sent
@@ -32,20 +32,20 @@ _MAX_REASONS: Final = 5
 
 
 class Refusal(NamedTuple):
-    """A queue that refused messages, and its reason; a `closed` one got nothing after that."""
+    """Why messages were refused; the task that `stopped` sent nothing after that."""
 
-    queue: str
     reason: str
-    closed: bool
+    stopped: bool
 
 
 class RefusedError(BucketcastError):
     """SQS refused single messages, and took all others."""
 
 
-def send(
+def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
     spark: SparkSession,
     folder: str,
+    queue: str,
     *,
     rate: int = 0,
     run: str = "",
@@ -54,6 +54,7 @@ def send(
 ) -> int:
     """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
 
+    `queue` is the URL of the queue that they are for now, whatever it was when they were spooled.
     `rate` is in events a second, over all tasks together; 0 means no limit. The objects of messages
     that SQS refuses are listed in `not-sent/messages` in the folder `run`. Nothing is sent after
     `until`, in Unix seconds. About once a second a thread calls `on_progress(done, total)` with the
@@ -66,8 +67,8 @@ def send(
 
     Raises:
         RefusedError: SQS refused messages, after everything else was sent.
-        BucketcastError: a queue did not answer, or a FIFO queue refused a message; or there is no
-            spool.
+        BucketcastError: the queue did not answer, or is a FIFO queue and refused a message; or
+            there is no spool.
     """
     try:
         spooled = json.loads(files.read(f"{folder}/finished.json"))
@@ -78,14 +79,14 @@ def send(
     if run:
         files.remove(f"{run}/{REFUSED}")
     if before < total:
-        chunks = _read_chunks(spark, folder, ordered=spooled["ordered"])
+        chunks = _read_chunks(spark, folder, ordered=keeps_order(queue))
         report = partial(_report, folder, total, on_progress)
         with background_thread("outbox progress", report):
-            refusals = _send_chunks(chunks, Task(folder, rate, 1, run, until))
+            refusals = _send_chunks(chunks, Task(queue, folder, rate, 1, run, until))
     done = checkpoints.count_events(folder)
     on_progress(done, total)
     if refusals:
-        raise _refusals_error(refusals, total - done)
+        raise _refusals_error(refusals, total - done, queue)
     return done - before
 
 
@@ -93,7 +94,7 @@ def _read_chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFram
     chunks = spark.read.schema(CHUNKS).parquet(f"{folder}/chunks")
     if not ordered:
         return chunks
-    return chunks.repartition("queue").sortWithinPartitions("queue", "part", "chunk")
+    return chunks.coalesce(1).sortWithinPartitions("part", "chunk")
 
 
 def count_tasks(spark: SparkSession, rate: int) -> int:
@@ -109,6 +110,7 @@ def count_tasks(spark: SparkSession, rate: int) -> int:
 class Task(NamedTuple):
     """What a task needs besides its chunks: the arguments of `send`, and how many run at once."""
 
+    queue: str
     folder: str
     rate: int
     tasks: int
@@ -128,15 +130,15 @@ def _send_chunks(chunks: DataFrame, task: Task) -> list[Refusal]:
 def run_task(task: Task, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
     """Send the chunks of one task in order; return the first reasons why SQS refused some."""
     pace = Pace(task.rate, task.tasks, task.until)
-    sender = Sender(task.folder, pace, f"{task.run}/{REFUSED}" if task.run else "")
+    sender = Sender(task.queue, task.folder, pace, f"{task.run}/{REFUSED}" if task.run else "")
     refusals: set[Refusal] = set()
     for row in rows:
         refused = sender.send(Chunk(*row))  # type: ignore[arg-type]  # a row of CHUNKS
-        if refused is None:
+        refusals.update(refused or ())
+        if refused is None or any(refusal.stopped for refusal in refused):
             break
-        refusals.update(refused)
-    # A closed queue comes first: it says that more was not sent than was refused.
-    return iter(sorted(refusals, key=lambda one: (not one.closed, one))[:_MAX_REASONS])
+    # The one that stopped it comes first: it says that more was not sent than was refused.
+    return iter(sorted(refusals, key=lambda one: (not one.stopped, one))[:_MAX_REASONS])
 
 
 class Sender:
@@ -145,42 +147,40 @@ class Sender:
     `refused` is the folder for lists of what SQS refuses, "" for none.
     """
 
-    def __init__(self, folder: str, pace: Pace, refused: str = "") -> None:
+    def __init__(self, queue: str, folder: str, pace: Pace, refused: str = "") -> None:
+        self._queue = queue
         self._refused = refused
         self._folder = folder
         self._pace = pace
         self._part = -1
         self._checkpoints: dict[int, Checkpoint] = {}
-        self._closed: set[str] = set()
 
     def send(self, chunk: Chunk) -> list[Refusal] | None:
         """Send those messages of a chunk that no checkpoint has, and write its checkpoint.
 
-        A queue that does not answer gets no further chunks, nor does a FIFO queue after a gap.
-        Return what was refused, or None if no chunk at all may be sent now.
+        Return what was refused, or None if no chunk at all may be sent now. After a `stopped` one
+        the queue must get no more: it does not answer, or a FIFO queue would have a gap.
         """
-        if chunk.queue in self._closed:
-            return []
         indexes = self._unsent(chunk)
         if not indexes:
             return []
         if not self._pace.wait(sum(chunk.counts[i] for i in indexes)):
             return None
-        messages = [Outgoing(chunk.bodies[i], token=chunk.tokens[i]) for i in indexes]
+        history = History(to=chunk.to)
+        messages = [
+            Outgoing(chunk.bodies[i], history=history, token=chunk.tokens[i]) for i in indexes
+        ]
         try:
-            refused = Queue(chunk.queue, client("sqs")).send(messages)
+            refused = Queue(self._queue, client("sqs")).send(messages)
         except SQS_ERRORS as error:
-            self._closed.add(chunk.queue)
-            return [Refusal(chunk.queue, str(error), closed=True)]
+            return [Refusal(str(error), stopped=True)]
         self._write_checkpoint(chunk, frozenset(indexes[i] for i in refused), len(indexes))
-        closed = bool(refused) and keeps_order(chunk.queue)
-        if closed:
-            self._closed.add(chunk.queue)
         if refused and self._refused:
             url = f"{self._refused}/{chunk.part}-{chunk.chunk}.csv"
             bodies = {messages[i].body: reason for i, reason in refused.items()}
             not_sent.write(url, _list_objects(bodies))
-        return [Refusal(chunk.queue, reason, closed) for reason in refused.values()]
+        stopped = keeps_order(self._queue)
+        return [Refusal(reason, stopped) for reason in refused.values()]
 
     def _unsent(self, chunk: Chunk) -> list[int]:
         """Return the indexes of the messages that SQS has not accepted yet."""
@@ -213,13 +213,12 @@ def _report(folder: str, total: int, on_progress: OnProgress, ended: threading.E
         pause = max(_REPORT_SECONDS, 10 * (time.monotonic() - start))
 
 
-def _refusals_error(refusals: Iterable[Refusal], missing: int) -> BucketcastError:
-    refusals = list(refusals)
-    reasons = sorted({f"{refusal.queue}: {refusal.reason}" for refusal in refusals})
+def _refusals_error(refusals: Sequence[Refusal], missing: int, queue: str) -> BucketcastError:
+    reasons = sorted({f"{queue}: {refusal.reason}" for refusal in refusals})
     more = (
         f"\nand {len(reasons) - _MAX_REASONS} reasons more" if len(reasons) > _MAX_REASONS else ""
     )
-    kind = BucketcastError if any(refusal.closed for refusal in refusals) else RefusedError
+    kind = BucketcastError if any(refusal.stopped for refusal in refusals) else RefusedError
     return kind(
         f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"
         + "\n".join(reasons[:_MAX_REASONS])

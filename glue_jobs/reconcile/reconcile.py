@@ -108,7 +108,7 @@ def _repair(
         check_time(events, settings.rate, to.queue, remaining, hint)
     spark = differences.sparkSession
     report: Any = partial(run.report, "sending", unit="events")
-    return sender.send(spark, folder, rate=settings.rate, on_progress=report)
+    return sender.send(spark, folder, to.queue, rate=settings.rate, on_progress=report)
 
 
 def _count_waiting(queue: str) -> int | None:

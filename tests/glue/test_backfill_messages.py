@@ -61,7 +61,6 @@ def sent(
     unpacked: list[Delivery] = []
     for message in pack_deliveries(deliveries, destination, SINCE, 7):
         entries = unpack(message.body)
-        assert message.queue == QUEUE
         assert {entry.event.listed for entry in entries} == {time_of(SINCE)}
         assert 1 <= message.events == len(entries) <= 7
         unpacked += entries

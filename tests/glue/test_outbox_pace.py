@@ -72,10 +72,10 @@ def test_the_objects_of_a_refused_message_are_listed(
     ]
     monkeypatch.setattr(sender, "client", lambda _: None)
     monkeypatch.setattr(Queue, "send", lambda *_: {0: "InternalError: try later"})
-    chunk = Chunk(3, 7, "https://sqs/a", 3, bodies, ["", ""], [2, 1])
+    chunk = Chunk(3, 7, "", 3, bodies, ["", ""], [2, 1])
     folder = tmp_path.as_uri()
-    reasons = Sender(folder, Pace(0), f"{folder}/refused").send(chunk)
-    assert reasons == [Refusal(chunk.queue, "InternalError: try later", closed=False)]
+    reasons = Sender("https://sqs/a", folder, Pace(0), f"{folder}/refused").send(chunk)
+    assert reasons == [Refusal("InternalError: try later", stopped=False)]
     assert (tmp_path / "refused" / "3-7.csv").read_text() == (
         "b,a%2Cb%20%2B%25/%C3%BC,v1,InternalError: try later\nb,c,,InternalError: try later\n"
     )
@@ -86,14 +86,16 @@ def test_the_objects_of_a_refused_message_are_listed(
     }
 
 
-def test_a_closed_queue_is_reported_behind_many_other_reasons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("queue", "sent"), [("https://sqs/a", 8), ("https://sqs/a.fifo", 1)])
+def test_a_fifo_queue_gets_nothing_after_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: str, sent: int
 ) -> None:
-    """Else the run would count as finished, but for the messages that were refused."""
+    """And no more than five reasons are reported."""
     answers = iter([{0: f"reason {number}"} for number in range(8)])
     monkeypatch.setattr(sender, "client", lambda _: None)
     monkeypatch.setattr(Queue, "send", lambda *_: next(answers))
-    queues = ["https://sqs/a"] * 7 + ["https://sqs/b.fifo"]
-    chunks = [Chunk(3, n, queue, 1, ["body"], [""], [1]) for n, queue in enumerate(queues)]
-    refusals = [*sender.run_task(Task(tmp_path.as_uri(), 0, 1, "", pace.FOREVER), chunks)]
-    assert [refusal.closed for refusal in refusals] == [True, False, False, False, False]
+    chunks = [Chunk(3, n, "", 1, ["body"], [""], [1]) for n in range(8)]
+    task = Task(queue, tmp_path.as_uri(), 0, 1, "", pace.FOREVER)
+    refusals = [*sender.run_task(task, chunks)]
+    assert [refusal.stopped for refusal in refusals] == [sent == 1] * min(sent, 5)
+    assert len([*answers]) == 8 - sent
