@@ -1,118 +1,186 @@
 """Decide which findings need an alert, by comparing them with earlier alerts.
 
-An alert is *open* from when it is sent until its finding is gone. A finding is alerted when no
-alert is open for it (`new`), and again when it has grown by some per cent since the last alert
-(`worse`); neither within the cooldown, which also silences a finding that comes and goes. If no
-rule of the bucket matches, no alert is sent, and none is recorded (`unmatched`). All else is
-`same`. A finding that is gone closes its alert (`cleared`); there is no event for that, but the
-report shows it.
+An alert is *open* from when its finding is reported until that is gone. A finding is reported when
+no alert is open for it (`new`), and again when it has grown by some per cent since the last time
+(`worse`); neither within the cooldown, which also silences a finding that comes and goes. All else
+is `same`. Each time it is sent to the destinations that the rules name; one that is named later
+gets what is open. A finding that is gone closes its alert (`cleared`); there is no event for that,
+but the report shows it.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame
 
 from glue_jobs.columns import schema
+from glue_jobs.scanner.coverage import Coverage, Seen, allow
 
-_GROUP: Final = ["kind", "key"]
-ALERTED: Final = ("new", "worse")
-"""The states that send an event."""
-UNMATCHED: Final = "unmatched"
-"""The state of a finding that would be alerted, but no rule matches."""
+EVERYONE: Final = ""
+"""In `AlertState.to`: all destinations that the rules name when the event is sent."""
+
+
+class Finding(NamedTuple):
+    """What is beyond its threshold: `count` is versions, bytes or sub-folders, by its kind."""
+
+    kind: str
+    key: str
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
+    versions: int | None
+    bytes: int | None
 
 
 class AlertState(NamedTuple):
-    """A finding, or the record of an earlier one.
+    """A finding, or the record of an earlier one; times are Unix ms.
 
-    `count` is what its threshold limits: versions, bytes or sub-folders; None if it was not found
-    now. `since` is the time of the source that showed it first; a finding that comes back starts
-    anew. `alerted` is the count of the last alert, and `alerted_at` its time. `state` is None for a
-    row that is only kept for the next scan.
+    `count` is what its threshold limits; None if it was not found now. `since` is the time of the
+    source that showed it first; a finding that comes back starts anew. `alerted` is the count when
+    it was last reported, and `alerted_at` that time. `state` is None for a row that is only kept
+    for the next scan. `threshold`, `detail` and `taken` are those of `coverage.Seen`. `told` are
+    the destinations that the open alert was sent to, and `to` those that it is to be sent to now.
     """
 
-    kind: str | None
-    key: str | None
-    count: int | None  # type: ignore[assignment]  # a tuple has a method of that name
+    kind: str
+    key: str
+    count: int | None  # type: ignore[assignment]
     versions: int | None
     bytes: int | None
     state: str | None
-    since: datetime | None
-    alerted: int | None
-    alerted_at: datetime | None
-    open: bool | None
+    since: int | None
+    alerted: int
+    alerted_at: int
+    open: bool
+    threshold: int
+    detail: int
+    taken: int
+    told: list[str]
+    to: list[str]
+
+    @property
+    def seen(self) -> Seen | None:
+        """How its open alert was seen, None if it is not open."""
+        return Seen(self.threshold, self.detail, self.taken) if self.open else None
 
 
 ALERT_STATES: Final = schema(AlertState)
+ALERTED: Final = ("new", "worse")
+"""The states that are reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertPolicy:
-    """The conditions of a repeated alert: `worse` in per cent, `cooldown` in seconds."""
+class Rules(Protocol):
+    """The bucket's rules."""
 
+    def deliveries(self, finding: Finding) -> Collection[str]:
+        """Return the destinations that they name for a finding's event."""
+
+
+class Comparison(NamedTuple):
+    """The scan at the time `at`, in Unix ms, and what it is compared by.
+
+    `worse` is in per cent and `cooldown` in seconds; `later` are scans of later sources.
+    """
+
+    at: int
     worse: int
     cooldown: float
+    now: Coverage
+    later: tuple[Coverage, ...] = ()
 
 
-def compare(  # noqa: PLR0913 - the scans, their times, and the rules of comparing them
-    today: DataFrame,
-    before: DataFrame,
-    *,
-    at: datetime,
-    taken: datetime,
-    policy: AlertPolicy,
-    covered: Column,
-    matched: Column,
+def compare(
+    today: DataFrame, before: DataFrame, scan: Comparison, by_rules: Callable[[], Rules]
 ) -> DataFrame:
     """Return today's findings and the records to keep, as rows of `ALERT_STATES`.
 
-    `before` is the last comparison's result; `at` is now, and `taken` the source's time. `covered`
-    is true for a kind and key that this scan counts; other records stay as they are. `matched` is
-    true if a rule matches a finding's event.
+    `today` has the columns of `Finding`, `before` is the last comparison's result. `by_rules` is
+    called by each task.
     """
-    began = sql.when(~sql.col("state").eqNullSafe("cleared"), sql.col("since")).alias("since")
-    earlier = before.select(*_GROUP, began, "alerted", "alerted_at", "open")
-    both = today.join(earlier, _GROUP, "full_outer")
-    present = sql.col("count").isNotNull()
-    cooled = sql.col("alerted_at").isNull() | (
-        sql.col("alerted_at") <= sql.lit(at - timedelta(seconds=policy.cooldown))
+    pairs = today.join(before, ["kind", "key"], "full_outer")
+    states = pairs.rdd.mapPartitions(partial(_decide_all, scan, by_rules))
+    return today.sparkSession.createDataFrame(states, ALERT_STATES, verifySchema=False)
+
+
+def _decide_all(
+    scan: Comparison, by_rules: Callable[[], Rules], pairs: Iterable[Sequence[Any]]
+) -> Iterator[AlertState]:
+    rules = by_rules()
+    for kind, key, count, versions, size, *record in pairs:
+        finding = None if count is None else Finding(kind, key, count, versions, size)
+        before = None if record[-1] is None else AlertState(kind, key, *record)
+        if state := decide(finding, before, scan, rules):
+            yield state
+
+
+def decide(
+    finding: Finding | None, before: AlertState | None, scan: Comparison, rules: Rules
+) -> AlertState | None:
+    """Return the state of a finding, or of what an earlier scan found; None to forget it."""
+    kind, key = (finding or before or ("", ""))[:2]
+    may = allow(kind, key, scan.now, scan.later, before and before.seen)
+    if finding and may.alert:
+        return _present(finding, before, scan, rules, may_grow=may.growth)
+    return before and _absent(before, scan, is_gone=may.clear)
+
+
+def _present(
+    finding: Finding, before: AlertState | None, scan: Comparison, rules: Rules, *, may_grow: bool
+) -> AlertState:
+    now, destinations = scan.now, rules.deliveries(finding)
+    state = AlertState(
+        *finding,
+        state="new",
+        since=now.taken,
+        alerted=finding.count,
+        alerted_at=scan.at,
+        open=True,
+        threshold=now.thresholds[finding.kind],
+        detail=now.detail,
+        taken=now.taken,
+        told=list(destinations),
+        to=[EVERYONE] if destinations else [],
     )
-    is_open = sql.coalesce(sql.col("open"), sql.lit(False))  # noqa: FBT003 - a column's value
-    due = present & cooled & (~is_open | _is_worse(policy.worse))
-    state = (
-        sql.when(due & ~matched, UNMATCHED)
-        .when(due & ~is_open, "new")
-        .when(due, "worse")
-        .when(present, "same")
-        .when(is_open & covered, "cleared")
-    )
-    since = sql.when(present, sql.coalesce("since", sql.lit(taken))).when(
-        is_open | ~covered, sql.col("since")
-    )
-    states = both.withColumns({"state": state, "since": since})
-    expired = (
-        sql.col("state").isNull()
-        & sql.col("since").isNull()
-        & ((cooled & covered) | sql.col("alerted_at").isNull())
-    )
-    alerts = sql.coalesce(sql.col("state").isin(*ALERTED), sql.lit(False))  # noqa: FBT003
-    closes = sql.col("state").eqNullSafe("cleared")
-    return states.where(~expired).select(
-        *_GROUP,
-        "count",
-        "versions",
-        "bytes",
-        "state",
-        "since",
-        sql.when(alerts, sql.col("count")).otherwise(sql.col("alerted")).alias("alerted"),
-        sql.when(alerts, sql.lit(at)).otherwise(sql.col("alerted_at")).alias("alerted_at"),
-        ((is_open | alerts) & ~closes).alias("open"),
+    if before is None:
+        return state
+    if before.state != "cleared" and before.since is not None:
+        state = state._replace(since=before.since)
+    if before.open:
+        state = state._replace(
+            state="worse",
+            threshold=min(before.threshold, state.threshold),
+            detail=max(before.detail, now.detail),
+            taken=max(before.taken, now.taken),
+        )
+    worse = may_grow and _is_worse(finding.count, before.alerted, scan.worse)
+    if _is_cooled(before, scan) and (worse or not before.open):
+        return state
+    more = [each for each in destinations if each not in before.told] if before.open else []
+    better_seen = before.open and now.detail > before.detail
+    return state._replace(
+        state="same",
+        alerted=max(before.alerted, finding.count) if better_seen else before.alerted,
+        alerted_at=before.alerted_at,
+        open=before.open,
+        told=[*before.told, *more],
+        to=more,
     )
 
 
-def _is_worse(per_cent: int) -> Column:
-    """Return True if the count has grown by so much; as doubles, which do not overflow."""
-    count, alerted = sql.col("count").cast("double"), sql.col("alerted").cast("double")
-    return (count > alerted) & (count - alerted >= alerted * (per_cent / 100))
+def _absent(before: AlertState, scan: Comparison, *, is_gone: bool) -> AlertState | None:
+    record = before._replace(count=None, versions=None, bytes=None, state=None, to=[])
+    if is_gone:
+        return record._replace(state="cleared", open=False, told=[])
+    if before.open:
+        return record
+    if _is_cooled(before, scan):
+        return None
+    gone = before.state == "cleared" or scan.now.covers(before.kind, before.key)
+    return record._replace(since=None) if gone else record
+
+
+def _is_cooled(before: AlertState, scan: Comparison) -> bool:
+    return before.alerted_at <= scan.at - scan.cooldown * 1_000
+
+
+def _is_worse(count: int, alerted: int, per_cent: int) -> bool:
+    return count > alerted and (count - alerted) * 100 >= alerted * per_cent

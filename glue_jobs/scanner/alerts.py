@@ -6,16 +6,20 @@ names its bucket, and the prefix in it, so that rules can match it.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from pyspark.sql import Row
+import msgspec
 
+from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event.scanner import KINDS
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.sources import minio
 from glue_jobs.outbox.chunks import Message
+from glue_jobs.scanner.alert_states import EVERYONE, AlertState, Finding
 
 _MAX_SINGLE: Final = 1_000
 """Up to this number, alerts are sent as MinIO would, each in a message of its own."""
@@ -23,20 +27,50 @@ _PER_MESSAGE: Final = 50
 """The alerts that share a message beyond that; with the longest keys it has 200 KB."""
 
 
-def pack_alerts(
-    number: int, bucket: str, at: datetime, queue: str, rows: Iterable[Row]
-) -> Iterator[Message]:
-    """Yield the messages of alerts, rows of `ALERT_STATES`; there are `number` of them in all.
+class Alerts:
+    """The alerts of a scan by the bucket's rules; `at` is its time, and that of the events."""
 
-    `at` is the time of the scan: the events' time, and their order among others of their key.
-    """
-    each = 1 if number <= _MAX_SINGLE else _PER_MESSAGE
-    remaining = iter(rows)
-    while findings := list(islice(remaining, each)):
-        yield Message(queue, _body(bucket, findings, at), len(findings), "")
+    def __init__(self, bucket: str, rules: Sequence[Rule], at: datetime) -> None:
+        self._bucket = bucket
+        self._at = at
+        self._index = RuleIndex(rules)
+
+    def deliveries(self, finding: Finding | AlertState) -> dict[str, Delivery]:
+        """Return what the rules make of a finding's event, by destination; named copies apart.
+
+        Conditions on object facts count as met, as they do if S3 does not return the facts.
+        """
+        raw = msgspec.Raw(json.dumps(record(self._bucket, finding, self._at)).encode())
+        event = minio.parse(raw)
+        return {
+            f"{hit.to.arn}\n{hit.rule}" if hit.named else hit.to.arn: Delivery(
+                hit.rule, event, hit.named
+            )
+            for hit in self._index.match(event)
+        }
+
+    def pack(self, number: int, rows: Iterable[Sequence[Any]]) -> Iterator[Message]:
+        """Yield the messages of rows of `ALERT_STATES`, which have `number` events in all."""
+        each = 1 if number <= _MAX_SINGLE else _PER_MESSAGE
+        waiting: defaultdict[str, list[AlertState]] = defaultdict(list)
+        for state in (AlertState(*row) for row in rows):
+            for to in state.to:
+                waiting[to].append(state)
+                if len(waiting[to]) == each:
+                    yield from self._messages(to, waiting.pop(to))
+        for to, states in waiting.items():
+            yield from self._messages(to, states)
+
+    def _messages(self, to: str, states: Sequence[AlertState]) -> Iterator[Message]:
+        if to == EVERYONE:
+            yield Message(_body(self._bucket, states, self._at), len(states))
+            return
+        deliveries = [self.deliveries(state)[to] for state in states]
+        for body, start, stop in pack(deliveries):
+            yield Message(body, stop - start, to=to.partition("\n")[0])
 
 
-def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
+def record(bucket: str, finding: Finding | AlertState, at: datetime) -> dict[str, Any]:
     """Return a finding as an event's record, with its fields as MinIO writes them."""
     at = at.astimezone(UTC)
     return {
@@ -58,8 +92,7 @@ def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
             },
             "object": {
                 "key": quote_plus(finding.key, safe=""),
-                # A row has a method named `count`.
-                "size": finding["count"],
+                "size": finding.count,
                 "sequencer": f"{_nanoseconds(at):X}",
             },
         },
@@ -67,7 +100,7 @@ def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
     }
 
 
-def _body(bucket: str, findings: Sequence[Row], at: datetime) -> str:
+def _body(bucket: str, findings: Sequence[AlertState], at: datetime) -> str:
     records = [record(bucket, finding, at) for finding in findings]
     document: dict[str, Any] = {"Records": records}
     if len(records) == 1:
@@ -78,9 +111,9 @@ def _body(bucket: str, findings: Sequence[Row], at: datetime) -> str:
     )  # in ASCII: SQS refuses some characters of keys
 
 
-def _counts(finding: Row) -> dict[str, str]:
+def _counts(finding: Finding | AlertState) -> dict[str, str]:
     elements = KINDS[finding.kind].elements
-    return {element: str(finding[column]) for column, element in elements.items()}
+    return {element: str(getattr(finding, column)) for column, element in elements.items()}
 
 
 def _nanoseconds(at: datetime) -> int:

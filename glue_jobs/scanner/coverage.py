@@ -1,50 +1,111 @@
-"""The part of a bucket that a scan has seen, and when: what it may alert or clear.
+"""What a scan has seen of its bucket, and so may alert or clear: one decision, on plain values.
 
-Sources differ in age and reach: a report may arrive days after the listing of the bucket was
-scanned, and may list one prefix only. A scan decides on the findings that its source shows, unless
-a source that was scanned before shows them as of a later time.
+Sources differ in age and reach, and scans in their thresholds: a report may arrive days after the
+listing of the bucket was scanned, and may list one prefix or current versions only. An unchanged
+bucket must be alerted once and never cleared, whichever of them are scanned in turns.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import or_
+from typing import NamedTuple
 
 import msgspec
-from pyspark.sql import Column
-from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event.scanner import KINDS
+from bucketcast.settings.pipeline import Alerts
 from glue_jobs.listing.schema import Listing, unix_ms
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Findings of these kinds whose keys begin with the prefix, as of `taken`, in Unix ms."""
+    """Findings beyond these `thresholds`, by kind, whose keys begin with one of the prefixes.
 
-    prefix: str
-    kinds: tuple[str, ...]
+    Where the reach of a report is not known there is no prefix. `taken` is the source's time in
+    Unix ms; with `versions` it lists also old ones and delete markers.
+    """
+
+    prefixes: tuple[str, ...]
     taken: int
+    versions: bool
+    thresholds: dict[str, int]
+
+    @property
+    def detail(self) -> int:
+        """How much of a count it sees, to compare two: with versions more, and of a known reach."""
+        return 2 * self.versions + bool(self.prefixes)
+
+    def covers(self, kind: str, key: str) -> bool:
+        """Return True if it has all of what would be such a finding."""
+        return kind in self.thresholds and key.startswith(self.prefixes)
+
+    def sees(self, kind: str, other: "Coverage") -> bool:
+        """Return True if it has all findings of a kind that another has of the same keys."""
+        mine, others = self.thresholds.get(kind), other.thresholds[kind]
+        return mine is not None and mine <= others and self.detail >= other.detail
 
     def includes(self, other: "Coverage") -> bool:
-        """Return True if the other's findings are among these."""
-        return other.prefix.startswith(self.prefix) and set(other.kinds) <= set(self.kinds)
+        """Return True if it has all findings that the other has."""
+        return all(prefix.startswith(self.prefixes) for prefix in other.prefixes) and all(
+            self.sees(kind, other) for kind in other.thresholds
+        )
 
 
-def cover(content: Listing, prefix: str) -> list[Coverage]:
-    """Return what a source shows of the keys with this prefix.
+class Seen(NamedTuple):
+    """How the open alert of a finding was seen until now: at most, and last."""
+
+    threshold: int
+    detail: int
+    taken: int
+
+
+class Allowed(NamedTuple):
+    """What a scan may do with a finding: alert it, alert its growth, say that it is gone."""
+
+    alert: bool
+    growth: bool
+    clear: bool
+
+
+def allow(
+    kind: str, key: str, now: Coverage, later: Iterable[Coverage], seen: Seen | None
+) -> Allowed:
+    """Say what a scan may do with a finding, one of its own or an earlier one.
+
+    `later` are earlier scans of later sources, `seen` is None without an open alert. What one of
+    them decided stays. Of a bucket that may have only been seen better before, nothing is gone, and
+    a count that is seen better now has not grown.
+    """
+    if kind not in now.thresholds:
+        return Allowed(alert=False, growth=False, clear=False)
+    decided = any(each.covers(kind, key) and each.sees(kind, now) for each in later)
+    covered = now.covers(kind, key)
+    alert = not decided and (covered or not now.prefixes)
+    if seen is None:
+        return Allowed(alert, growth=False, clear=False)
+    current = covered and not decided and now.taken >= seen.taken
+    return Allowed(
+        alert,
+        growth=current and now.detail == seen.detail,
+        clear=current and now.detail >= seen.detail and now.thresholds[kind] <= seen.threshold,
+    )
+
+
+def cover(content: Listing, settings: Alerts) -> Coverage:
+    """Return what a scan with these options sees of a source.
 
     Raises:
-        BucketcastError: the source lists no such keys.
+        BucketcastError: the source lists no keys with the prefix.
     """
-    shown = [
+    prefix = settings.prefix
+    shown = tuple(
         max(prefix, listed, key=len)
         for listed in content.prefixes
         if prefix.startswith(listed) or listed.startswith(prefix)
-    ]
-    if not shown:
+    )
+    if content.prefixes and not shown:
         names = ", ".join(content.prefixes)
         raise BucketcastError(f"--prefix: found {prefix!r}, but {content.name} lists only {names}")
-    return [Coverage(each, kinds(content), unix_ms(content.taken)) for each in shown]
+    thresholds = {name: getattr(settings, KINDS[name].option) for name in kinds(content)}
+    return Coverage(shown, unix_ms(content.taken), content.versions, thresholds)
 
 
 def kinds(content: Listing) -> tuple[str, ...]:
@@ -55,39 +116,9 @@ def kinds(content: Listing) -> tuple[str, ...]:
     return tuple(name for name, kind in KINDS.items() if kind.limits in shown)
 
 
-def later(earlier: Sequence[Coverage], now: Sequence[Coverage], name: str) -> list[Coverage]:
-    """Return those of earlier scans whose sources are newer than this one's, called `name`.
-
-    Raises:
-        BucketcastError: they have all that this one covers.
-    """
-    newer = [each for each in earlier if each.taken > now[0].taken]
-    if all(any(other.includes(each) for other in newer) for each in now):
-        raise BucketcastError(
-            f"{name} is older than the source of an earlier scan, so its findings are out of date: "
-            "scan a newer one"
-        )
-    return newer
-
-
-def add(earlier: Iterable[Coverage], now: Sequence[Coverage]) -> tuple[Coverage, ...]:
-    """Return the coverage after this scan, without what it replaces."""
-    kept = (
-        each
-        for each in earlier
-        if not any(new.includes(each) and new.taken >= each.taken for new in now)
-    )
-    return (*kept, *now)
-
-
-def covered(coverage: Iterable[Coverage]) -> Column:
-    """Return a column that is True for the findings, by their `kind` and `key`."""
-    nothing = sql.lit(False)  # noqa: FBT003 - a column's value
-    return reduce(
-        or_,
-        (
-            sql.col("key").startswith(each.prefix) & sql.col("kind").isin(*each.kinds)
-            for each in coverage
-        ),
-        nothing,
-    )
+def add(earlier: Sequence[Coverage], now: Coverage) -> tuple[Coverage, ...]:
+    """Return what scans have seen after this one, without what it replaces."""
+    if not now.prefixes:
+        return tuple(earlier)
+    kept = (each for each in earlier if each.taken > now.taken or not now.includes(each))
+    return (*kept, now)

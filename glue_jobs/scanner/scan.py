@@ -5,13 +5,13 @@ and only then sent.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.event.scanner import KINDS
@@ -20,20 +20,22 @@ from bucketcast.state.usage import Usages
 from glue_jobs import files, lease, listing
 from glue_jobs.aws import client, read_rules, state_table_errors
 from glue_jobs.columns import save
-from glue_jobs.listing.schema import Listing
+from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import chunks, sender
+from glue_jobs.outbox.chunks import Message
 from glue_jobs.run import Run
 from glue_jobs.scanner import (
     alert_states,
-    alerts,
     counting,
     coverage,
     report,
-    rule_match,
     sums,
     uploads,
     usage,
 )
+from glue_jobs.scanner.alerts import Alerts
+from glue_jobs.scanner.coverage import Coverage
+from glue_jobs.scanner.report.page import Page
 from glue_jobs.scanner.state import Generation, StateStore
 
 _NO_CLASSES: Final = {
@@ -47,134 +49,106 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
-        BucketcastError: the source, the state table or the state cannot be used; a newer source was
-            scanned; another run scans this bucket, or was first; SQS refused events, which the
-            next scan sends before it begins.
+        BucketcastError: the source, the state table or the state cannot be used; another run scans
+            this bucket, or was first; SQS refused events, which the next scan sends before it
+            begins.
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    objects = content.objects.select(*sums.COLUMNS)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
     with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
         before = store.current()
-        late = _send(spark, before, run, "the last scan's events")
-        now = coverage.cover(content, settings.prefix)
-        later = coverage.later(before.coverage, now, content.name)
-        saved = run.path("listing")
+        late = 0
+        if not settings.dry_run:
+            late = _send(spark, before, settings, run, "the last scan's events")
+        now = coverage.cover(content, settings)
+        later = tuple(each for each in before.coverage if each.taken > now.taken)
+        objects, saved = content.objects.select(*sums.COLUMNS), run.path("listing")
         if settings.source == "listing":
             with run.report_tasks(spark, "listing"):
                 objects = save(objects, saved)
         with run.report_tasks(spark, "counting"):
-            covered = coverage.covered(now) & ~coverage.covered(later)
-            thresholds = _thresholds(content, settings)
-            summed = sums.sum_up(objects, content.taken, thresholds)
-            findings = counting.find(objects, summed, thresholds).where(covered)
-            incomplete, upload_notes = uploads.count(settings.bucket, [each.prefix for each in now])
-            used = [*usage.rows(summed, content), *incomplete]
-            states = _compare(
-                findings, before.alert_states(spark), covered, settings, at, content.taken
+            findings, used, upload_notes = _count(objects, content, now, settings)
+            comparison = alert_states.Comparison(
+                unix_ms(at), settings.alert_worse, settings.alert_cooldown, now, later
             )
+            rules = read_rules(settings.bucket, settings.table)
+            by_rules = partial(Alerts, settings.bucket, rules, at)
+            earlier = before.alert_states(spark)
+            states = alert_states.compare(findings, earlier, comparison, by_rules)
             new = store.write(states, at, coverage.add(before.coverage, now))
             files.remove(saved)
-        states = new.alert_states(spark)
-        numbers = _count_states(states)
-        notes = [
-            *content.notes,
-            *_source_notes(content),
-            *_unmatched_notes(numbers, settings),
-            *upload_notes,
-        ]
-        prefix = ", ".join(each.prefix for each in now)
-        scanned = report.Scanned(settings, at, numbers, used, notes, prefix)
+        notes = [*content.notes, *_source_notes(content, now, later), *upload_notes]
         with run.report_tasks(spark, "writing the report"):
-            summary = report.write(states, content, scanned, run.path("report"))
-        run.report("spooling the events")
-        new = replace(new, events=_spool(states, new, numbers, settings, at))
+            states = new.alert_states(spark)
+            numbers, events = _count_states(states)
+            prefix = ", ".join(now.prefixes)
+            page = Page(settings, content, prefix, at, numbers, used, notes)
+            summary = report.write(states, page, run.path("report"))
+        if settings.dry_run:
+            files.remove(new.folder)
+            run.set_result({**summary, "events": 0})
+            return
+        if events:
+            run.report("spooling the events")
+            due = states.where(sql.size("to") > 0)
+            new = replace(
+                new, events=chunks.spool(due, partial(_pack, by_rules, events), new.outbox)
+            )
         store.commit(new, replaces=before)
-        sent = _send(spark, new, run, "sending")
+        sent = _send(spark, new, settings, run, "sending")
         store.sweep(before, new)
-        if [each.prefix for each in now] == [""]:  # metrics are of whole buckets
+        if now.prefixes == ("",):  # metrics are of whole buckets
             _store_usage(settings, used, content.taken)
     run.set_result({**summary, "events": late + sent})
 
 
-def _thresholds(content: Listing, settings: Scan) -> sums.Thresholds:
-    shown = [KINDS[name] for name in coverage.kinds(content)]
-    return sums.Thresholds(**{kind.limits: getattr(settings, kind.option) for kind in shown})
+def _count(
+    objects: DataFrame, content: Listing, now: Coverage, settings: Scan
+) -> tuple[DataFrame, list[usage.Usage], list[str]]:
+    """Return the findings, what the bucket holds, and notes about that."""
+    limits = {KINDS[kind].limits: each for kind, each in now.thresholds.items()}
+    thresholds = sums.Thresholds(**limits)
+    summed = sums.sum_up(objects, content.taken, thresholds)
+    findings = counting.find(objects, summed, thresholds)
+    incomplete, notes = uploads.count(settings.bucket, now.prefixes or (settings.prefix,))
+    return findings, [*usage.rows(summed, content), *incomplete], notes
 
 
-def _compare(
-    findings: DataFrame,
-    before: DataFrame,
-    covered: Column,
-    settings: Scan,
-    at: datetime,
-    taken: datetime,
-) -> DataFrame:
-    rules = read_rules(settings.bucket, settings.table)
-    return alert_states.compare(
-        findings,
-        before,
-        at=at,
-        taken=taken,
-        policy=alert_states.AlertPolicy(settings.alert_worse, settings.alert_cooldown),
-        covered=covered,
-        matched=rule_match.is_matched(settings.bucket, rules, at),
-    )
-
-
-def _source_notes(content: Listing) -> Iterator[str]:
-    if missing := [name for name in KINDS if name not in coverage.kinds(content)]:
+def _source_notes(content: Listing, now: Coverage, later: Sequence[Coverage]) -> Iterator[str]:
+    if missing := [name for name in KINDS if name not in now.thresholds]:
         column = "sizes" if content.versions else "versions"
         yield f"The source lists no {column}: {' and '.join(missing)} stay as they were."
     for column in sorted(content.lacking & _NO_CLASSES.keys()):
         yield _NO_CLASSES[column]
-
-
-def _unmatched_notes(numbers: Mapping[str, Mapping[str, int]], settings: Scan) -> Iterator[str]:
-    unmatched = {kind: states.get(alert_states.UNMATCHED, 0) for kind, states in numbers.items()}
-    if number := sum(unmatched.values()):
-        names = ", ".join(KINDS[kind].event for kind, n in sorted(unmatched.items()) if n)
+    if now.prefixes and any(each.includes(now) for each in later):
         yield (
-            f"no rule of {settings.bucket} matches {number:,} of the findings ({names}), so no "
-            "alerts were sent for them; the first scan after a rule is added sends them: "
-            f"bucketcast event add {settings.bucket} ARN --event scanner"
+            f"{content.name} is older than the source of an earlier scan: alerts stay as they were."
         )
 
 
-def _count_states(states: DataFrame) -> Mapping[str, Mapping[str, int]]:
-    """Count the findings by kind and state."""
+def _count_states(states: DataFrame) -> tuple[Mapping[str, Mapping[str, int]], int]:
+    """Count the findings by kind and state, and the events to send."""
     numbers: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in states.where("state is not null").groupBy("kind", "state").count().collect():
-        numbers[row.kind][row.state] = row["count"]
-    return numbers
+    events = 0
+    grouped = states.where("state is not null").groupBy("kind", "state")
+    for kind, state, number, to in grouped.agg(sql.count("*"), sql.sum(sql.size("to"))).collect():
+        numbers[kind][state] = number
+        events += to
+    return numbers, events
 
 
-def _spool(
-    states: DataFrame,
-    new: Generation,
-    numbers: Mapping[str, Mapping[str, int]],
-    settings: Scan,
-    at: datetime,
-) -> int:
-    """Spool the alerts; return the number of their events."""
-    number = sum(
-        counts.get(state, 0) for counts in numbers.values() for state in alert_states.ALERTED
-    )
-    if not number:
-        return 0
-    due = states.where(sql.col("state").isin(*alert_states.ALERTED))
-    pack = partial(alerts.pack_alerts, number, settings.bucket, at, settings.ingress)
-    return chunks.spool(due, pack, new.outbox)
+def _pack(by_rules: Callable[[], Alerts], events: int, rows: Iterable[Any]) -> Iterator[Message]:
+    return by_rules().pack(events, rows)
 
 
-def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> int:
+def _send(spark: SparkSession, generation: Generation, settings: Scan, run: Run, stage: str) -> int:
     """Send the rest of a generation's events; return the number sent now."""
     if not generation.events:
         return 0
     report_progress: Any = partial(run.report, stage, unit="events")
-    return sender.send(spark, generation.outbox, on_progress=report_progress)
+    return sender.send(spark, generation.outbox, settings.ingress, on_progress=report_progress)
 
 
 def _store_usage(settings: Scan, used: Sequence[usage.Usage], taken: datetime) -> None:

@@ -8,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast import sources
+from bucketcast.delivery.envelope import is_envelope, unpack
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Scan, parse
@@ -42,7 +44,7 @@ class Scans:
         self.versions = True
         self.sizes = True
         self.taken = TAKEN
-        self.prefixes = ("",)
+        self.prefixes: tuple[str, ...] = ("",)
 
     def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
         """Read the content; `keys` has the numbers of versions."""
@@ -63,8 +65,8 @@ class Scans:
             prefixes=self.prefixes,
         )
 
-    def add_rule(self, events: str = "scanner", prefix: str = "") -> None:
-        arn = "arn:minio:sqs::primary:webhook"
+    def add_rule(self, events: str = "scanner", prefix: str = "", target: str = "primary") -> None:
+        arn = f"arn:minio:sqs::{target}:webhook"
         self._rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(events), prefix=prefix))
 
     def scan(self, **options: str) -> dict[str, Any]:
@@ -87,11 +89,22 @@ class Scans:
         result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
         return result
 
-    def events(self) -> list[tuple[str, str, int | None]]:
-        """Receive the events that wait in the queue."""
-        messages = received(self._sqs, self._queue)
-        events = (sources.events(message["Body"])[0] for message in messages)
-        return sorted((event.name.rpartition(":")[2], event.key, event.size) for event in events)
+    def events(self) -> list[tuple[str, str, int | None, str]]:
+        """Receive the events that wait in the queue, each with the only target that it is for."""
+        found = []
+        for message in received(self._sqs, self._queue):
+            body, attributes = message["Body"], message.get("MessageAttributes", {})
+            history = History.read(attributes.get(ATTRIBUTE, {}).get("StringValue", ""))
+            events = (
+                [delivery.event for delivery in unpack(body)]
+                if is_envelope(body)
+                else sources.events(body)
+            )
+            to = history.to.rpartition("::")[2]
+            found += [
+                (event.name.rpartition(":")[2], event.key, event.size, to) for event in events
+            ]
+        return sorted(found)
 
 
 class CrashError(Exception):

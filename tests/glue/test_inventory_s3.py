@@ -102,8 +102,8 @@ def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
 
     monkeypatch.setattr(client("s3"), "get_bucket_inventory_configuration", refuse)
     unknown = inventory.read(spark, "b", url)
-    assert unknown.prefixes == ("",)
-    assert "grant s3:GetInventoryConfiguration on b" in unknown.notes[0]
+    assert unknown.prefixes == ()
+    assert "it needs s3:GetInventoryConfiguration on b" in unknown.notes[0]
 
 
 def test_a_file_that_breaks_off_is_no_broken_report(

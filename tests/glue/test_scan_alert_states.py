@@ -1,97 +1,80 @@
 """Findings are alerted or not, by comparison with earlier alerts."""
 
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any
+import random
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as sql
+from glue_jobs.scanner.alert_states import EVERYONE, AlertState, Comparison, Finding, decide
+from glue_jobs.scanner.coverage import Coverage, add
+from tests.glue import oracle
+from tests.glue.inventories import Row
 
-from glue_jobs.scanner.alert_states import ALERT_STATES, AlertPolicy, compare
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-COLUMNS = "kind string, key string, count long, versions long, bytes long"
-
-
-def today(spark: SparkSession, **counts: int) -> DataFrame:
-    rows = [("ManyVersions", key, count, count, count) for key, count in counts.items()]
-    return spark.createDataFrame(rows, COLUMNS)
+NOW: Final = 1_772_366_400_000
+HOUR: Final = 3_600_000
+States = dict[tuple[str, str], AlertState]
 
 
-def before(*rows: tuple[str, int, timedelta, bool]) -> list[tuple[Any, ...]]:
-    """Return records of earlier alerts: key, alerted count, age, and True if it is open."""
-    return [
-        ("ManyVersions", key, None, None, None, None, None, count, NOW - age, is_open)
-        for key, count, age, is_open in rows
-    ]
+class Named(NamedTuple):
+    """Rules that name destinations for all findings."""
 
+    names: Collection[str] = ("first",)
 
-def states(rows: Iterable[Row]) -> dict[str, Any]:
-    return {row.key: row.state for row in rows}
+    def deliveries(self, _: Finding) -> Collection[str]:
+        return self.names
 
 
 def next_states(
-    spark: SparkSession,
-    now: DataFrame,
-    past: Sequence[tuple[Any, ...]],
-    cooldown: float = 0,
-    at: datetime = NOW,
-    prefix: str = "",
-) -> list[Row]:
-    covered = sql.col("key").startswith(prefix)
-    matched = sql.lit(True)  # noqa: FBT003 - a column's value
-    policy = AlertPolicy(10, cooldown)
-    stored = spark.createDataFrame(past, ALERT_STATES)
-    return compare(
-        now, stored, at=at, taken=at, policy=policy, covered=covered, matched=matched
-    ).collect()
+    found: Iterable[Finding],
+    past: States,
+    scan: Comparison,
+    rules: Named = Named(),  # noqa: B008
+) -> States:
+    """Decide on each finding of now or of the past."""
+    today = {finding[:2]: finding for finding in found}
+    keys = sorted({*today, *past})
+    states = ((key, decide(today.get(key), past.get(key), scan, rules)) for key in keys)
+    return {key: state for key, state in states if state}
 
 
-def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> None:
-    most = 2**63 - 1  # times a hundred, it would not fit
-    now = today(
-        spark, first=5, as_before=100, less=90, by_9_9=1_099, by_10=1_100, again=7, huge=most
+def comparison(hour: int = 0, prefix: str = "", cooldown: float = 0) -> Comparison:
+    at = NOW + hour * HOUR
+    now = Coverage((prefix,), at, versions=True, thresholds={"ManyVersions": 0})
+    return Comparison(at, 10, cooldown, now)
+
+
+def many(**counts: int) -> list[Finding]:
+    return [Finding("ManyVersions", key, count, count, count) for key, count in counts.items()]
+
+
+def test_each_finding_is_compared_with_its_last_alert() -> None:
+    most = 2**63 - 1
+    past = next_states(
+        many(as_before=100, less=100, by_9_9=1_000, by_10=1_000, gone=9, huge=most // 2),
+        {},
+        comparison(),
     )
-    past = before(
-        ("as_before", 100, HOUR, True),
-        ("less", 100, HOUR, True),
-        ("by_9_9", 1_000, HOUR, True),
-        ("by_10", 1_000, HOUR, True),
-        ("again", 1_000, HOUR, False),
-        ("gone", 1_000, HOUR, True),
-        ("huge", most // 2, HOUR, True),
-    )
-
-    result = next_states(spark, now, past)
-
-    assert states(result) == {
-        "first": "new",
-        "as_before": "same",
-        "less": "same",
-        "by_9_9": "same",
-        "by_10": "worse",
-        "again": "new",
-        "gone": "cleared",
-        "huge": "worse",
+    now = many(first=5, as_before=100, less=90, by_9_9=1_099, by_10=1_100, huge=most)
+    result = next_states(now, past, comparison(1))
+    assert {key: (row.state, row.to) for (_, key), row in result.items()} == {
+        "first": ("new", [EVERYONE]),
+        "as_before": ("same", []),
+        "less": ("same", []),
+        "by_9_9": ("same", []),
+        "by_10": ("worse", [EVERYONE]),
+        "gone": ("cleared", []),
+        "huge": ("worse", [EVERYONE]),
     }
-    rows = {row.key: row for row in result}
-    assert {key: rows[key].alerted for key in ("first", "less", "by_10")} == {
-        "first": 5,
-        "less": 100,
-        "by_10": 1_100,
-    }
+    rows = {key: row for (_, key), row in result.items()}
+    assert [rows[key].alerted for key in ("first", "less", "by_10")] == [5, 100, 1_100]
     assert rows["by_10"].alerted_at - rows["less"].alerted_at == HOUR
-    assert {key for key, row in rows.items() if not row.open} == {"gone"}
+    assert [key for key, row in rows.items() if not row.open] == ["gone"]
 
 
-def test_states_and_first_times_follow_from_scan_to_scan(spark: SparkSession) -> None:
-    past: Sequence[tuple[Any, ...]] = before(
-        ("a/slow", 1_000, 9 * HOUR, True),
-        ("a/flaps", 100, HOUR, True),
-        ("a/gone", 100, HOUR, True),
-    )
-    scans: list[tuple[dict[str, int], str]] = [
+def test_states_and_first_times_follow_from_scan_to_scan() -> None:
+    past = next_states(many(**{"a/slow": 1_000}), {}, comparison(-9))
+    past |= next_states(many(**{"a/flaps": 100, "a/gone": 100}), {}, comparison(-1))
+    scans = [
         ({"a/slow": 1_060, "a/goes": 5, "b/unseen": 5}, ""),
         ({"a/slow": 1_120, "a/flaps": 100}, "a/"),
         ({"a/slow": 1_300, "a/goes": 5, "b/unseen": 5}, ""),
@@ -100,19 +83,16 @@ def test_states_and_first_times_follow_from_scan_to_scan(spark: SparkSession) ->
     ]
     found = []
     for hour, (counts, prefix) in enumerate(scans):
-        rows = next_states(
-            spark, today(spark, **counts), past, 4 * 3_600, NOW + hour * HOUR, prefix
-        )
-        found.append({row.key: (row.state, hours(row.since)) for row in rows})
-        past = rows
+        past = next_states(many(**counts), past, comparison(hour, prefix, 4 * 3_600))
+        found.append({key: (row.state, hours(row.since)) for (_, key), row in past.items()})
 
     slow = [scan["a/slow"] for scan in found]
     assert [state for state, _ in slow] == ["same", "worse", "same", "same", "same"], (
         "growth counts from the last alert"
     )
-    assert {since for _, since in slow} == {0}
+    assert {since for _, since in slow} == {-9}
     assert [scan.get("a/flaps") for scan in found] == [
-        ("cleared", None),
+        ("cleared", -1),
         ("same", 1),
         (None, None),
         ("new", 3),
@@ -120,10 +100,87 @@ def test_states_and_first_times_follow_from_scan_to_scan(spark: SparkSession) ->
     ], "no alert within the cooldown"
     assert [scan["a/goes"] for scan in found[:3]] == [("new", 0), ("cleared", 0), ("same", 2)]
     assert [scan["b/unseen"] for scan in found[:3]] == [("new", 0), (None, 0), ("same", 0)]
-    assert found[0]["a/gone"] == ("cleared", None)
+    assert found[0]["a/gone"] == ("cleared", -1)
     assert "a/gone" not in found[-1], "its record is no longer needed"
 
 
-def hours(since: datetime | None) -> int | None:
-    """Return the hours between `NOW` and this time, which Spark gives without its zone."""
-    return round((since.timestamp() - NOW.timestamp()) / 3_600) if since else None
+def hours(since: int | None) -> int | None:
+    return None if since is None else (since - NOW) // HOUR
+
+
+def test_a_destination_that_is_named_later_gets_what_is_open_within_the_cooldown_too() -> None:
+    past = next_states(many(k=5), {}, comparison(), Named(()))
+    assert past["ManyVersions", "k"].to == []
+    for names, to in ((("first",), ["first"]), (("first", "second"), ["second"]), (("first",), [])):
+        past = next_states(many(k=5), past, comparison(1, cooldown=9e9), Named(names))
+        assert (past["ManyVersions", "k"].state, past["ManyVersions", "k"].to) == ("same", to)
+
+
+DESTINATIONS: Final = ("first", "second", "third")
+KEYS: Final = ("a/1", "a/x/1", "a/y/2", "a/y/z/1", "a/z/1", "b/1", "b/x/1", "b/x/y/1", "c/d/1")
+WHOLE: Final = ("",)
+REACHES: Final = (WHOLE, WHOLE, ("a/",), ("b/", "c/"), ("a/y",))
+LEAST: Final = {"ManyVersions": 1, "LargeVersions": 2, "BigPrefix": 0}
+
+
+def test_an_unchanged_bucket_is_alerted_once_for_each_rule_and_never_cleared() -> None:
+    """Scans with any options, sources and rules; then one that sees all, for all rules."""
+    for seed in range(2_000):
+        draw = random.Random(seed)  # noqa: S311 - no secret
+        bucket = [
+            Row("b", key, str(nth), nth == 0, draw.random() < 0.4)
+            for key in KEYS
+            for nth in range(draw.randint(0, 5))
+        ]
+        states: States = {}
+        earlier: tuple[Coverage, ...] = ()
+        sent: Counter[tuple[str, str, str]] = Counter()
+        for nth in range(7):
+            now, shown, named = random_scan(draw, bucket)
+            if nth == 6:
+                now = Coverage(WHOLE, 1_000, versions=True, thresholds=LEAST)
+                shown, named = bucket, DESTINATIONS
+            later = tuple(each for each in earlier if each.taken > now.taken)
+            scan = Comparison(nth * HOUR, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
+            states = next_states(findings(shown, now), states, scan, Named(named))
+            earlier = add(earlier, now)
+            for (kind, key), state in states.items():
+                assert state.state != "cleared", (seed, nth, state)
+                to = named if state.to == [EVERYONE] else state.to
+                sent.update((kind, key, destination) for destination in to)
+        everything = [found[:2] for found in findings(bucket, now)]
+        assert sent == Counter((*found, to) for found in everything for to in DESTINATIONS), seed
+
+
+def random_scan(
+    draw: random.Random, bucket: Sequence[Row]
+) -> tuple[Coverage, list[Row], Sequence[str]]:
+    """Return what a scan covers, the rows of its source, and the destinations of the rules."""
+    reach = draw.choice(REACHES)
+    versions, sizes, known = (draw.random() < share for share in (0.6, 0.8, 0.8))
+    thresholds = {kind: least + draw.randint(0, 2) for kind, least in LEAST.items()}
+    if not sizes:
+        del thresholds["LargeVersions"]
+    if not versions:
+        thresholds = {"BigPrefix": thresholds["BigPrefix"]}
+    taken = draw.randint(0, 9)
+    rows = [
+        row
+        for row in bucket
+        if row.key.startswith(reach) and (versions or (row.is_latest and not row.is_delete_marker))
+    ]
+    now = Coverage(reach if known else (), taken, versions, thresholds)
+    return now, rows, draw.sample(DESTINATIONS, draw.randint(0, 3))
+
+
+def findings(rows: Sequence[Row], now: Coverage) -> list[Finding]:
+    """Count rows in the plainest way."""
+    folders = ((key, len(names)) for key, names in oracle.folders(rows).items())
+    found = [Finding("BigPrefix", key, count, None, None) for key, count in folders]
+    for key, (number, size) in oracle.versions(rows).items():
+        found += [
+            Finding("ManyVersions", key, number, number, size),
+            Finding("LargeVersions", key, size + 1, number, size),
+        ]
+    limits = now.thresholds
+    return [each for each in found if each.kind in limits and each.count > limits[each.kind]]

@@ -6,25 +6,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import Row
 
 from bucketcast import sources
+from bucketcast.delivery.envelope import unpack
 from bucketcast.event import Event
+from bucketcast.event.scanner import KINDS
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.outbox.chunks import Message
-from glue_jobs.scanner.alerts import pack_alerts, record
+from glue_jobs.scanner.alert_states import EVERYONE, Comparison, Finding, decide
+from glue_jobs.scanner.alerts import Alerts, record
+from glue_jobs.scanner.coverage import Coverage
 
 AT = datetime(2026, 11, 21, 12, 17, 21, 320_000, tzinfo=UTC)
+ARN = "arn:minio:sqs::hook:webhook"
+RULE = Rule(bucket="vers", arn=ARN, events=("s3:Scanner:*",))
 GOLDEN = Path(__file__).parents[1] / "events" / "minio" / "scanner-many-versions.json"
-QUEUE = "https://sqs.example/ingress"
 
 
-def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -> Row:
-    return Row(kind=kind, key=key, count=count, versions=versions, bytes=size)
+def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -> Finding:
+    return Finding(kind, key, count, versions, size)
 
 
-def bodies(*findings: Row) -> list[Message]:
-    return list(pack_alerts(len(findings), "vers", AT, QUEUE, findings))
+def bodies(*findings: Finding, to: str = EVERYONE) -> list[Message]:
+    """Return the messages of new findings, for one destination or all."""
+    now = Coverage(("",), 0, versions=True, thresholds=dict.fromkeys(KINDS, 0))
+    alerts = Alerts("vers", (RULE,), AT)
+    states = (decide(each, None, Comparison(0, 0, 0, now), alerts) for each in findings)
+    return list(alerts.pack(len(findings), [each._replace(to=[to]) for each in states if each]))
 
 
 def read(document: dict[str, Any]) -> Event:
@@ -52,7 +60,7 @@ def test_the_body_is_minios_with_our_counts() -> None:
     assert list(document["Records"][0]) == list(wanted)
     sequencer = int(document["Records"][0]["s3"]["object"]["sequencer"], 16)
     assert sequencer == int(AT.timestamp() * 1_000) * 1_000_000
-    assert (message.queue, message.events, message.token) == (QUEUE, 1, "")
+    assert (message.events, message.token, message.to) == (1, "", "")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +78,7 @@ def test_a_rule_matches_an_alert(kind: str, prefix: str, suffix: str, *, matches
     event = read(record("vers", finding("ManyVersions", key, 5), AT))
     rule = Rule(
         bucket="vers",
-        arn="arn:minio:sqs::hook:webhook",
+        arn=ARN,
         events=(f"s3:Scanner:{kind}",),
         prefix=prefix,
         suffix=suffix,
@@ -115,3 +123,10 @@ def test_characters_that_sqs_refuses_are_escaped() -> None:
     (message,) = bodies(finding("ManyVersions", "\uffff\x01ä", 9, 9))
     assert message.body.isascii()
     assert json.loads(message.body)["Key"] == "vers/\uffff\x01ä"
+
+
+def test_an_alert_for_one_destination_has_its_rule() -> None:
+    (message,) = bodies(finding("ManyVersions", "k", 9, 9), to=ARN)
+    assert (message.events, message.to) == (1, ARN)
+    ((rule, event),) = [(each.rule, each.event) for each in unpack(message.body)]
+    assert (rule, event.key, event.size) == (RULE.id, "k", 9)

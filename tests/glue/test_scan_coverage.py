@@ -1,39 +1,85 @@
-"""What a scan may alert or clear, by the reach and the columns of its source."""
+"""What a scan may alert or clear, by reach, columns, time and thresholds of its source."""
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
+from bucketcast.settings.pipeline import Alerts, parse
 from glue_jobs.listing.schema import Listing
-from glue_jobs.scanner.coverage import cover
+from glue_jobs.scanner.coverage import Allowed, Coverage, Seen, add, allow, cover
 from tests.glue.inventories import TAKEN
 
 NO_ROWS: Any = None
+NOW = Coverage(("",), 100, versions=True, thresholds={"ManyVersions": 10, "BigPrefix": 10})
+CURRENT = replace(NOW, versions=False, thresholds={"BigPrefix": 10})
+UNKNOWN = replace(NOW, prefixes=())
+SEEN = Seen(threshold=10, detail=NOW.detail, taken=100)
 
 
 def source(**settings: Any) -> Listing:
     return Listing(NO_ROWS, **{"versions": True, "taken": TAKEN, "name": "a list", **settings})
 
 
+def options(prefix: str = "") -> Alerts:
+    return parse(Alerts, ["--prefix", prefix, "--alert_excess_folders", "7"])
+
+
 def test_a_report_of_a_prefix_covers_only_the_findings_there() -> None:
     report = source(prefixes=("a/", "b/"))
-    assert [part.prefix for part in cover(report, "")] == ["a/", "b/"]
-    assert [part.prefix for part in cover(report, "b/2026/")] == ["b/2026/"]
+    assert cover(report, options()).prefixes == ("a/", "b/")
+    assert cover(report, options("b/2026/")).prefixes == ("b/2026/",)
     with pytest.raises(BucketcastError, match="--prefix: found 'c/', but a list lists only a/, b/"):
-        cover(report, "c/")
+        cover(report, options("c/"))
+    assert cover(source(prefixes=()), options("c/")).prefixes == ()
 
 
 @pytest.mark.parametrize(
     ("settings", "kinds"),
     [
-        ({}, ("ManyVersions", "LargeVersions", "BigPrefix")),
-        ({"lacking": frozenset({"size"})}, ("ManyVersions", "BigPrefix")),
-        ({"versions": False}, ("BigPrefix",)),
+        ({}, {"ManyVersions": 1_000, "LargeVersions": 1 << 40, "BigPrefix": 7}),
+        ({"lacking": frozenset({"size"})}, {"ManyVersions": 1_000, "BigPrefix": 7}),
+        ({"versions": False}, {"BigPrefix": 7}),
     ],
 )
 def test_a_source_covers_what_its_columns_show(
-    settings: dict[str, Any], kinds: tuple[str, ...]
+    settings: dict[str, Any], kinds: dict[str, int]
 ) -> None:
-    (whole,) = cover(source(**settings), "")
-    assert whole.kinds == kinds
+    assert cover(source(**settings), options()).thresholds == kinds
+
+
+@pytest.mark.parametrize(
+    ("now", "later", "allowed"),
+    [
+        (NOW, (), Allowed(alert=True, growth=True, clear=True)),
+        (replace(NOW, prefixes=("a/b",)), (), Allowed(alert=False, growth=False, clear=False)),
+        (replace(NOW, taken=99), (), Allowed(alert=True, growth=False, clear=False)),
+        (
+            replace(NOW, thresholds={"BigPrefix": 11}),
+            (),
+            Allowed(alert=True, growth=True, clear=False),
+        ),
+        (CURRENT, (), Allowed(alert=True, growth=False, clear=False)),
+        (UNKNOWN, (), Allowed(alert=True, growth=False, clear=False)),
+        (NOW, (replace(NOW, taken=101),), Allowed(alert=False, growth=False, clear=False)),
+        (NOW, (replace(CURRENT, taken=101),), Allowed(alert=True, growth=True, clear=True)),
+    ],
+)
+def test_a_scan_decides_only_on_what_none_sees_better_or_later(
+    now: Coverage, later: tuple[Coverage, ...], allowed: Allowed
+) -> None:
+    assert allow("BigPrefix", "a/", now, later, SEEN) == allowed
+
+
+def test_a_source_that_sees_more_does_not_take_that_for_growth() -> None:
+    seen = SEEN._replace(detail=CURRENT.detail)
+    assert allow("BigPrefix", "a/", NOW, (), seen) == Allowed(alert=True, growth=False, clear=True)
+
+
+def test_a_scan_replaces_what_it_includes() -> None:
+    part = replace(NOW, prefixes=("a/",), taken=90)
+    finer = replace(NOW, thresholds={"BigPrefix": 3}, taken=90)
+    later = replace(NOW, taken=110)
+    assert add((part, finer, later), NOW) == (finer, later, NOW)
+    assert add((part,), UNKNOWN) == (part,)

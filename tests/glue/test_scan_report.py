@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html.parser import HTMLParser
 from typing import Any
 
@@ -10,20 +11,28 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.settings.pipeline import Scan
-from bucketcast.settings.types import Duration
+from bucketcast.event.scanner import KINDS
+from bucketcast.settings.pipeline import Scan, parse
 from glue_jobs import files
-from glue_jobs.listing.schema import LISTING, Listing
+from glue_jobs.listing.schema import LISTING, Listing, unix_ms
 from glue_jobs.scanner import alert_states, report, usage
+from glue_jobs.scanner.alerts import Alerts
 from glue_jobs.scanner.counting import find
+from glue_jobs.scanner.coverage import Coverage
 from glue_jobs.scanner.report.page import Finding, Page, html
 from glue_jobs.scanner.sums import Thresholds, sum_up
 from glue_jobs.scanner.usage import Usage
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
-BEFORE = TAKEN - timedelta(days=30)
+MS = unix_ms(TAKEN)
+BEFORE = unix_ms(TAKEN - timedelta(days=30))
 SINCE = TAKEN.isoformat()
 GIB = 1 << 30
+LIMITS = {"ManyVersions": 3, "LargeVersions": 10 * GIB, "BigPrefix": 3}
+OPTIONS = {KINDS[kind].option: str(limit) for kind, limit in LIMITS.items()}
+VALUES = {"bucket": "uploads", "run": "-", "state": "-", "ingress": "-", "table": "-"} | OPTIONS
+SETTINGS = parse(Scan, [f"--{name}={value}" for name, value in VALUES.items()])
+NO_ROWS: Any = None
 EVIL = "</title><script>alert(1)</script>&\"'\u202egpj.exe"
 PLAN = [
     # of docs/plan.txt: latest, marker, GiB
@@ -43,20 +52,6 @@ LOGS = {
     "logs/d/1": 1,
     "x/1": 7,
 }
-SETTINGS = Scan(
-    bucket="uploads",
-    source="listing",
-    prefix="",
-    run="file:///run",
-    alert_excess_versions=3,
-    alert_versions_size=10 * GIB,
-    alert_excess_folders=3,
-    alert_worse=10,
-    alert_cooldown=Duration(0.0),
-    state="file:///alerts",
-    ingress="https://sqs.example/ingress",
-    table="",
-)
 
 
 def rows() -> Iterator[tuple[Any, ...]]:
@@ -80,21 +75,18 @@ def written(
     objects = spark.createDataFrame(list(rows()), LISTING)
     thresholds = Thresholds(versions=3, bytes=10 * GIB, folders=3)
     sums = sum_up(objects, TAKEN, thresholds)
-    cleared = [("ManyVersions", "gone", None, None, None, None, BEFORE, 9, TAKEN, True)]
+    now = Coverage(("",), MS, versions=True, thresholds=LIMITS)
+    gone: Any = ("ManyVersions", "gone", *[None] * 4, BEFORE, 9, MS, *(True, 3, 3, MS), [], [])
     states = alert_states.compare(
         find(objects, sums, thresholds),
-        spark.createDataFrame(cleared, alert_states.ALERT_STATES),
-        at=TAKEN,
-        taken=TAKEN,
-        policy=alert_states.AlertPolicy(10, 0),
-        covered=sql.col("key").isNotNull(),
-        matched=sql.col("key").isNotNull(),
+        spark.createDataFrame([gone], alert_states.ALERT_STATES),
+        alert_states.Comparison(MS, 10, 0, now),
+        partial(Alerts, "uploads", (), TAKEN),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
-    listing = Listing(objects, versions=True, taken=TAKEN, name="a list")
-    used = usage.rows(sums, listing)
-    scanned = report.Scanned(SETTINGS, TAKEN, numbers, used, ["Mind <this>."], "")
-    return report.write(states, listing, scanned, folder), folder
+    used = usage.rows(sums, Listing(objects, versions=True, taken=TAKEN, name="a list"))
+    shown = replace(page(findings=0), numbers=numbers, usage=used, notes=["Mind <this>."])
+    return report.write(states, shown, folder), folder
 
 
 def new(kind: str, key: str, count: int, size: int | None) -> dict[str, Any]:
@@ -113,7 +105,7 @@ def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) 
         new("BigPrefix", "", 4, None),
         new("BigPrefix", "logs/", 4, None),
         new("ManyVersions", EVIL, 4, 4),
-        gone | {"state": "cleared", "since": BEFORE.isoformat(), "count": None},
+        gone | {"state": "cleared", "since": "2026-01-30T00:00:00+00:00", "count": None},
     ]
     assert result["report"] == f"{folder}/index.html"
 
@@ -175,9 +167,9 @@ def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, s
 
 
 def page(*top: Finding, findings: int, usage: Sequence[Usage] = ()) -> Page:
-    thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
     numbers = {"ManyVersions": {"new": findings, "cleared": 7}}
-    return Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), usage, ())
+    content = Listing(NO_ROWS, versions=True, taken=TAKEN, name="a list")
+    return Page(SETTINGS, content, "", TAKEN, numbers, usage, (), top)
 
 
 def test_the_page_begins_with_tables_of_the_usage() -> None:
@@ -215,14 +207,14 @@ def test_an_empty_bucket_has_a_page() -> None:
 
 
 def test_the_page_has_no_sizes_if_the_source_lists_none() -> None:
-    unsized = Finding("ManyVersions", "k", "new", TAKEN, 9, 9, None)
+    unsized = Finding("ManyVersions", "k", "new", MS, 9, 9, None)
 
     assert "0 bytes" not in Elements(html(page(unsized, findings=1))).text
-    assert "0 bytes" in Elements(html(page(replace(unsized, bytes=0), findings=1))).text
+    assert "0 bytes" in Elements(html(page(unsized._replace(bytes=0), findings=1))).text
 
 
 def test_the_page_says_that_it_shows_only_some_findings() -> None:
-    shown = Finding("ManyVersions", "k", "new", TAKEN, 9, 9, 9)
+    shown = Finding("ManyVersions", "k", "new", MS, 9, 9, 9)
 
     assert "the first 1 of 1,200;" in Elements(html(page(shown, findings=1_200))).text
     assert "the first" not in Elements(html(page(shown, findings=1))).text

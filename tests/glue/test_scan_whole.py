@@ -14,7 +14,6 @@ from glue_jobs import files, lease
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import counting
 from tests.glue.emulator import Emulator
-from tests.glue.inventories import TAKEN
 from tests.glue.scans import BUCKET, Scans, crash_at
 from tests.unit.moto_aws import TABLE
 
@@ -32,9 +31,9 @@ def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
     after_sending = "glue_jobs.scanner.state.StateStore.sweep"
     crash_at(scans, after_sending)
     assert scans.events() == [
-        ("BigPrefix", "a/", 3),
-        ("ManyVersions", "many", 3),
-        ("ManyVersions", "more", 5),
+        ("BigPrefix", "a/", 3, ""),
+        ("ManyVersions", "many", 3, ""),
+        ("ManyVersions", "more", 5, ""),
     ]
 
     again = scans.scan()
@@ -44,60 +43,33 @@ def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
     assert b"Scan of uploads" in files.read(again["report"])
 
 
-def test_a_scan_changes_only_what_it_covers(scans: Scans, aws: Emulator) -> None:
-    """Alerts, and the usage of the whole bucket that is stored for its metrics."""
+def test_a_target_that_is_named_later_gets_what_is_open(scans: Scans, aws: Emulator) -> None:
+    """Also from a report of unknown reach, which clears nothing and leaves the metrics alone."""
     usages = Usages(TABLE, aws.client("dynamodb"))
     scans.add_rule()
-    scans.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
+    scans.keys = {"a/many": 3, "b/many": 3}
+    dry = scans.scan(dry_run="on")
+    assert (dry["numbers"], dry["events"]) == ({"ManyVersions": {"new": 2}}, 0)
+    assert files.list_files(f"{scans.folder}/alerts") == []
     result = scans.scan()
-    total = {"dimension": "total", "name": "", "objects": 3, "noncurrent": 4, "bytes": 7}
+    total = {"dimension": "total", "name": "", "objects": 2, "noncurrent": 4, "bytes": 6}
     assert result["usage"][0].items() >= total.items()
     ((bucket, stored),) = usages.read()
-    assert (bucket, stored.objects, stored.versions, stored.bytes) == (BUCKET, 3, 7, 7)
-    assert scans.events() == [
-        ("BigPrefix", "", 3),
-        ("ManyVersions", "a/many", 3),
-        ("ManyVersions", "b/many", 3),
-    ]
+    assert (bucket, stored.objects, stored.versions, stored.bytes) == (BUCKET, 2, 6, 6)
+    assert scans.events() == [("ManyVersions", "a/many", 3, ""), ("ManyVersions", "b/many", 3, "")]
 
-    scans.versions = False
-    scans.keys = {"a/many": 1, "b/many": 1}
+    scans.add_rule(target="second")
+    scans.taken -= timedelta(hours=1)
+    older = scans.scan()
+    assert (older["numbers"], older["events"]) == ({}, 0)
+    assert "older than the source of an earlier scan" in older["notes"][0]
+
+    scans.taken += timedelta(hours=2)
+    scans.keys, scans.prefixes = {"a/many": 4}, ()
     result = scans.scan()
-    assert result["versions"] is False
-    assert "no versions" in result["notes"][0]
-    assert [(row["key"], row["state"]) for row in result["findings"]] == [("", "cleared")]
-
-    whole = dict(usages.read())
-    scans.versions = True
-    scans.keys = {"a/many": 4, "b/many": 5, "c/1": 1}
-    result = scans.scan(prefix="a/")
-    assert [(row["key"], row["state"]) for row in result["findings"]] == [("a/many", "worse")]
-    assert scans.events() == [("ManyVersions", "a/many", 4)]
-    assert dict(usages.read()) == whole
-
-
-def test_an_older_source_changes_nothing_that_a_newer_one_showed(scans: Scans) -> None:
-    scans.add_rule()
-
-    def scan_on(day: float, keys: dict[str, int], **options: str) -> dict[str, Any]:
-        scans.taken = TAKEN + timedelta(days=day)
-        scans.keys = keys
-        return scans.scan(**options)
-
-    scan_on(1, {"a/new": 3, "b/old": 3}, prefix="a/")
-    assert scans.events() == [("ManyVersions", "a/new", 3)]
-
-    result = scan_on(0, {"a/gone": 3, "b/old": 3})
-    assert [(row["key"], row["state"]) for row in result["findings"]] == [("b/old", "new")]
-    assert scans.events() == [("ManyVersions", "b/old", 3)]
-    with pytest.raises(BucketcastError, match=r"^a list is older .*: scan a newer one$"):
-        scan_on(0.5, {"a/gone": 3}, prefix="a/")
-
-    result = scan_on(3, {"a/new": 6})
-    assert [(row["key"], row["state"], row["since"]) for row in result["findings"]] == [
-        ("a/new", "worse", (TAKEN + timedelta(days=1)).isoformat()),
-        ("b/old", "cleared", TAKEN.isoformat()),
-    ]
+    assert (result["numbers"], result["events"]) == ({"ManyVersions": {"same": 1}}, 1)
+    assert scans.events() == [("ManyVersions", "a/many", 4, "second:webhook")]
+    assert [(bucket, stored)] == [*usages.read()]
 
 
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
@@ -122,24 +94,6 @@ def test_a_bad_listing_changes_nothing(scans: Scans, monkeypatch: pytest.MonkeyP
     assert files.list_files(f"{scans.folder}/alerts") == []
     assert scans.events() == []
     assert b"another bucket's" in files.read(f"{scans.folder}/runs/1/result.json")
-
-
-def test_an_unmatched_finding_is_sent_after_a_rule_is_added(scans: Scans) -> None:
-    large = {"alert_versions_size": "4"}
-    scans.keys = {"in/large": 4, "out/many": 3}
-    scans.add_rule("s3:Scanner:ManyVersions", prefix="out/")
-    unmatched = scans.scan(**large)
-    assert scans.events() == [("ManyVersions", "out/many", 3)]
-    assert unmatched["numbers"] == {
-        "ManyVersions": {"new": 1, "unmatched": 1},
-        "LargeVersions": {"unmatched": 1},
-    }
-    assert any("no rule of uploads" in note for note in unmatched["notes"])
-
-    scans.add_rule()
-    matched = scans.scan(**large)
-    assert scans.events() == [("LargeVersions", "in/large", 4), ("ManyVersions", "in/large", 4)]
-    assert matched["notes"] == []
 
 
 @pytest.mark.both_sparks
@@ -171,6 +125,6 @@ def test_a_lost_worker_takes_no_listing_with_it(
     scans.add_rule()
     scans.keys = {"a": 5, "b": 1}
     assert scans.scan()["numbers"] == {"ManyVersions": {"new": 1}}
-    assert scans.events() == [("ManyVersions", "a", 5)]
+    assert scans.events() == [("ManyVersions", "a", 5, "")]
     assert listed.value == 6
     assert "listing" not in files.list_folders(f"{scans.folder}/runs/1")

@@ -40,13 +40,14 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     taken = min(report.taken for report in reports)
     names = " and ".join(report.id for report in reports)
     filters = [_read_filter(report, bucket) for report in reports]
+    prefixes = [filter_ for filter_, _ in filters]
     return Listing(
         objects=reduce(DataFrame.unionAll, parts),
         versions=reports[0].versions,
         taken=taken,
         name=f"S3 Inventory {names} of {taken:%Y-%m-%d %H:%M} UTC",
         lacking=frozenset[str]().union(*(report.lacking for report in reports)),
-        prefixes=tuple(prefix for prefix, _ in filters),
+        prefixes=() if None in prefixes else tuple(filter_ or "" for filter_ in prefixes),
         notes=tuple(note for _, note in filters if note),
     )
 
@@ -55,18 +56,19 @@ def _read_report(url: str, bucket: str) -> Manifest:
     return (read_manifest if url.endswith("/manifest.json") else read_newest)(url, bucket)
 
 
-def _read_filter(report: Manifest, bucket: str) -> tuple[str, str]:
-    """Return the prefix of a report's keys, which no manifest has, and a note about it."""
+def _read_filter(report: Manifest, bucket: str) -> tuple[str | None, str]:
+    """Return the prefix of a report's keys, which no manifest has, and a note about it.
+
+    None is not known: the configuration was removed since, or may not be read.
+    """
     if not report.url.startswith("s3:"):
         return "", ""
     try:
         response = client("s3").get_bucket_inventory_configuration(Bucket=bucket, Id=report.id)
     except ClientError as error:
-        if error.response["Error"]["Code"] == "NoSuchConfiguration":  # it was removed since
-            return "", ""
-        return "", (
-            f"{report.id} counts as a report of the whole bucket, as its configuration cannot be "
-            f"read: {error}; grant s3:GetInventoryConfiguration on {bucket}"
+        return None, (
+            f"Which keys {report.id} lists is not known, as its configuration cannot be read, so "
+            f"nothing counts as gone: {error}; it needs s3:GetInventoryConfiguration on {bucket}"
         )
     prefix = response.get("InventoryConfiguration", {}).get("Filter", {}).get("Prefix", "")
     return prefix, f"{report.id} lists only keys that begin with {prefix}" if prefix else ""

@@ -9,119 +9,65 @@
 `docs/adr/0026-the-scan-report.md`
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from functools import reduce
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from bucketcast.event.scanner import KINDS
-from bucketcast.settings.pipeline import Scan
 from glue_jobs import files
-from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.alert_states import ALERTED
 from glue_jobs.scanner.report.page import Finding, Page, html
-from glue_jobs.scanner.usage import USAGE, Usage
+from glue_jobs.scanner.usage import USAGE
 
 _SHOWN: Final = 100
-"""The most findings on the page, the most cleared ones there, and the most in the result."""
+"""The most findings on the page and in the result, and the last of them the cleared ones."""
+_COLUMNS: Final = ("kind", "key", "count", "versions", "bytes", "state", "since", "alerted")
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """The scan of a report: its settings, its time and its results.
-
-    `numbers` are the findings by kind and state; `usage` is what the bucket holds below
-    `prefix`, the prefixes that were scanned.
-    """
-
-    settings: Scan
-    at: datetime
-    numbers: Mapping[str, Mapping[str, int]]
-    usage: Sequence[Usage]
-    notes: Sequence[str]
-    prefix: str
-
-
-def write(states: DataFrame, content: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
+def write(states: DataFrame, page: Page, folder: str) -> dict[str, Any]:
     """Write the report of these rows of `ALERT_STATES`; return its part of the run's result.
 
-    It replaces that of an earlier attempt.
+    It replaces that of an earlier attempt. The findings of the page are those of the rows.
     """
-    settings = scanned.settings
-    thresholds = {name: getattr(settings, kind.option) for name, kind in KINDS.items()}
-    top = _most_urgent(states, thresholds)
-    cleared = _first(states.where("state = 'cleared'"), sql.desc("alerted"))
-    page = Page(
-        settings.bucket,
-        settings.prefix,
-        content.name,
-        scanned.at,
-        content.taken,
-        thresholds,
-        scanned.numbers,
-        top,
-        cleared,
-        scanned.usage,
-        scanned.notes,
-    )
-    findings = states.where("state is not null").drop("open")
+    found = states.where("state is not null")
+    page.findings = _most_urgent(found, page)
+    times = {name: sql.timestamp_millis(name) for name in ("since", "alerted_at")}
+    findings = found.withColumns(times).select(*_COLUMNS, "alerted_at")
     findings.write.mode("overwrite").parquet(f"{folder}/findings")
-    used = states.sparkSession.createDataFrame(scanned.usage, USAGE).coalesce(1)
+    used = states.sparkSession.createDataFrame(page.usage, USAGE).coalesce(1)
     used.write.mode("overwrite").parquet(f"{folder}/usage")
     url = f"{folder}/index.html"
     files.write(url, html(page).encode(), media_type="text/html; charset=utf-8")
     return {
-        "bucket": settings.bucket,
-        "prefix": scanned.prefix,
-        "source": content.name,
-        "taken": content.taken.isoformat(),
-        "versions": content.versions,
-        "usage": [each._asdict() for each in scanned.usage],
-        "findings": [_document(finding) for finding in (*top, *cleared)][:_SHOWN],
-        "numbers": scanned.numbers,
+        "bucket": page.settings.bucket,
+        "prefix": page.prefix,
+        "source": page.content.name,
+        "taken": page.content.taken.isoformat(),
+        "versions": page.content.versions,
+        "usage": [each._asdict() for each in page.usage],
+        "findings": [
+            {**finding._asdict(), "since": finding.first.isoformat()} for finding in page.findings
+        ],
+        "numbers": page.numbers,
         "report": url,
-        "notes": scanned.notes,
+        "notes": page.notes,
     }
 
 
-def _document(finding: Finding) -> dict[str, Any]:
-    return {**asdict(finding), "since": finding.since.isoformat()}
-
-
-def _most_urgent(states: DataFrame, thresholds: Mapping[str, int]) -> list[Finding]:
-    """Return the findings just alerted, then those farthest above their threshold."""
-    current = states.where("state != 'cleared'")
-    alerted = sql.desc(sql.col("state").isin(*ALERTED))
-    return _first(current, alerted, sql.desc(_excess(thresholds)))
-
-
-def _excess(thresholds: Mapping[str, int]) -> Column:
-    """Return a finding's count as a multiple of its kind's threshold, to compare kinds."""
+def _most_urgent(states: DataFrame, page: Page) -> list[Finding]:
+    """Return those just reported, then those farthest above their threshold, then the cleared."""
 
     def add_kind(others: Column, kind: str) -> Column:
-        times = sql.col("count") / max(1, thresholds[kind])
+        times = sql.col("count") / max(1, page.thresholds[kind])
         return sql.when(sql.col("kind") == kind, times).otherwise(others)
 
-    return reduce(add_kind, thresholds, sql.lit(0.0))
-
-
-def _first(states: DataFrame, *order: Column) -> list[Finding]:
-    # Collected as a timestamp, it would be in this machine's time zone.
-    since = states.withColumn("since", sql.unix_millis("since"))
-    rows = since.orderBy(*order, "kind", "key").limit(_SHOWN).collect()
-    return [
-        Finding(
-            row.kind,
-            row.key,
-            row.state,
-            datetime.fromtimestamp(row.since / 1000, UTC),
-            row["count"],  # a row has a method named `count`
-            row.alerted,
-            row.bytes,
-        )
-        for row in rows
-    ]
+    excess = reduce(add_kind, page.thresholds, sql.lit(0.0))
+    order = (
+        sql.col("state") == "cleared",
+        sql.desc(sql.col("state").isin(*ALERTED)),
+        sql.desc(excess),
+        sql.desc("alerted"),
+    )
+    rows = states.orderBy(*order, "kind", "key").limit(_SHOWN)
+    return [Finding(*row) for row in rows.select(*Finding._fields).collect()]

@@ -6,15 +6,17 @@ too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.display import printable, size
 from bucketcast.event.scanner import KINDS
+from bucketcast.settings.pipeline import Scan
+from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.usage import Usage
 
 _WHOLE_BUCKET: Final = "(the whole bucket)"
@@ -28,38 +30,45 @@ _DIMENSIONS: Final = {
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A row of `alert_states.ALERT_STATES`, as in the page and in the run's result."""
 
     kind: str
     key: str
     state: str
-    since: datetime
-    count: int | None
-    alerted: int | None
+    since: int
+    count: int | None  # type: ignore[assignment]  # a tuple has a method of that name
+    alerted: int
     bytes: int | None
 
+    @property
+    def first(self) -> datetime:
+        """The time `since`."""
+        return datetime.fromtimestamp(self.since / 1000, UTC)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Page:
     """The page's data.
 
-    `numbers` are findings by kind and state, `top` the worst, in order. `usage` is what the
-    bucket holds, the total first.
+    `prefix` are the prefixes that were scanned. `numbers` are findings by kind and state,
+    `findings` the worst, in order, and then those that are gone. `usage` is what the bucket holds,
+    the total first.
     """
 
-    bucket: str
+    settings: Scan
+    content: Listing
     prefix: str
-    source: str
     at: datetime
-    taken: datetime
-    thresholds: Mapping[str, int]
     numbers: Mapping[str, Mapping[str, int]]
-    top: Sequence[Finding]
-    cleared: Sequence[Finding]
     usage: Sequence[Usage]
     notes: Sequence[str]
+    findings: Sequence[Finding] = ()
+
+    @property
+    def thresholds(self) -> Mapping[str, int]:
+        """The threshold of each kind."""
+        return {name: getattr(self.settings, kind.option) for name, kind in KINDS.items()}
 
     @property
     def current(self) -> int:

@@ -98,6 +98,7 @@ class Scan(Alerts, Job):
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
     table: str = option("the name of the state table", example="Bucketcast-State12AB34CD")
+    dry_run: OnOff = option("on: report, but send no event and remember no finding", default="off")
 
 
 @dataclass(frozen=True, kw_only=True)
