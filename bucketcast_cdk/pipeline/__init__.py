@@ -78,7 +78,11 @@ class Pipeline(Construct):
         of_dynamic = [dynamic.queues] if dynamic.queues else []
         self._allow(ingest, [*(queue.queue_arn for queue in queues), *of_dynamic])
         self._allow_reading_mirrors(dynamic.mirror_secrets)
-        document = {"bucket": name, "jobs": {key: job.name for key, job in self.jobs.items()}}
+        document = {
+            "bucket": name,
+            "jobs": {key: job.name for key, job in self.jobs.items()},
+            "scans": {key: scan.options for key, scan in self._config.scans.items()},
+        }
         CfnOutput(self, "Output", value=Stack.of(self).to_json_string(document))
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:

@@ -215,6 +215,10 @@ def test_the_output_names_the_bucket_and_the_jobs(pipeline: Synthesised) -> None
     assert json.loads(_join(output["Value"])) == {
         "bucket": "?",
         "jobs": {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")},
+        "scans": {
+            "archive": {"source": "s3://inventories/archive/weekly"},
+            "uploads": {"alert_excess_versions": "500"},
+        },
     }
 
 

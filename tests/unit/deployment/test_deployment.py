@@ -68,7 +68,7 @@ def test_why_not_attached_reads_the_notifications(
 
 
 def test_buckets_that_a_listener_to_all_does_not_hear_are_named(aws: MotoAws) -> None:
-    pipeline = deployed.DeployedPipeline("pipeline", {})
+    pipeline = deployed.DeployedPipeline("pipeline", {}, {})
     deployment = replace(deployed.find("Bucketcast", aws), pipeline=pipeline)
     make_bucket("attached", QueueConfigurations=[ENTRY])
     make_bucket("cdk-hnb659fds-assets-123456789012-us-east-1")

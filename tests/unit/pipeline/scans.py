@@ -11,7 +11,7 @@ PIPELINE: Final = "pipeline"
 
 def make_pipeline(aws: MotoAws) -> None:
     jobs = {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")}
-    aws.outputs["PipelineOutput1"] = json.dumps({"bucket": PIPELINE, "jobs": jobs})
+    aws.outputs["PipelineOutput1"] = json.dumps({"bucket": PIPELINE, "jobs": jobs, "scans": {}})
     client("s3").create_bucket(Bucket=PIPELINE)
 
 

@@ -48,6 +48,9 @@ SCANNED: Mapping[str, Any] = {
 }
 
 
+SCANS = {"archive": {"source": "s3://inventories/archive/weekly", "alert_worse": "50"}}
+
+
 class FakePipeline:
     """A Glue whose runs pass through `states`, and the S3 that they write to."""
 
@@ -101,6 +104,8 @@ class FakePipeline:
 def deploy(aws: MotoAws, result: Mapping[str, Any] | None) -> FakePipeline:
     pipeline = FakePipeline(result)
     jobs = {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")}
-    aws.outputs["PipelineOutput1"] = json.dumps({"bucket": "pipeline", "jobs": jobs})
+    aws.outputs["PipelineOutput1"] = json.dumps(
+        {"bucket": "pipeline", "jobs": jobs, "scans": SCANS}
+    )
     aws.s3, aws.glue = pipeline.s3, pipeline.glue  # type: ignore[assignment]  # fakes
     return pipeline

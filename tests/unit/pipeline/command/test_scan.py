@@ -29,6 +29,17 @@ def test_scan_follows_its_run_and_prints_the_findings(run: Run, aws: MotoAws) ->
     assert "note: the source lists no versions" in reply.err
 
 
+def test_scan_takes_the_options_of_the_table_that_are_not_given(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, SCANNED)
+    reply = run("scan", "archive", "--alert-worse", "20", "--dry-run")
+    ((_, arguments),) = pipeline.started
+    del arguments["--run"]
+    source = "s3://inventories/archive/weekly"
+    given = {"--bucket": "archive", "--alert_worse": "20", "--dry_run": "on"}
+    assert arguments == {**given, "--source": source}
+    assert f"of [scan.archive]: source = {source}" in reply.err
+
+
 def test_scan_prints_what_the_bucket_holds_in_80_columns(run: Run, aws: MotoAws) -> None:
     deploy(aws, SCANNED)
     lines = run("scan", "uploads").out.splitlines()

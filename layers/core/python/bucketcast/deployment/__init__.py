@@ -106,10 +106,14 @@ class DeployedTarget:
 
 @dataclass(frozen=True, slots=True)
 class DeployedPipeline:
-    """The pipeline's bucket, and the name in Glue of each job of `bucketcast.settings.pipeline`."""
+    """The pipeline's bucket, and the name in Glue of each job of `bucketcast.settings.pipeline`.
+
+    `scans` are the options of configured scans, by bucket.
+    """
 
     bucket: str
     jobs: Mapping[str, str]
+    scans: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,10 @@ class Runs:
             if error.response["Error"]["Code"] in _NOT_FOUND:
                 raise BucketcastError(f"there is no bucket {bucket}") from None
 
+    def configured_scan(self, bucket: str) -> Mapping[str, str]:
+        """Return the options of a bucket's configured scan, none if there is none."""
+        return self._pipeline.scans.get(bucket, {})
+
     def folder(self, job: str, run: str) -> str:
         return f"s3://{self._pipeline.bucket}/runs/{job}/{run}"
 

@@ -19,18 +19,24 @@ _PAST_COLUMNS = ("TAKEN", "SOURCE", "PREFIX", "OBJECTS", "BYTES", "FINDINGS", "R
 
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
-@jobs.options("scan")
+@jobs.options("scan", without=frozenset({"dry_run"}))
+@click.option(
+    "--dry-run", is_flag=True, help="Only report: send no event, and remember no finding."
+)
 @jobs.no_wait_option
 @click.option(
     "--list", "past", is_flag=True, help="Do not scan: list the scans of the last 30 days."
 )
 @shared
-def command(out: Output, /, *, bucket: str, no_wait: bool, past: bool, **values: str) -> None:
+def command(
+    out: Output, /, *, bucket: str, dry_run: bool, no_wait: bool, past: bool, **values: str
+) -> None:
     """Tell what a bucket holds, and find what has too many versions or folders.
 
     Each finding is sent as an event s3:Scanner:KIND to the targets whose rules ask for it
     (`bucketcast event add BUCKET ARN --event scanner`): once when it is new, and again only when it
-    got worse. The report has all findings in Parquet.
+    got worse. The report has all findings in Parquet. Options that are not given are those of
+    [scan.BUCKET] in bucketcast.toml.
 
     \b
     Example:
@@ -44,7 +50,14 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, past: bool, **values:
         rows = [_past_row(scan) for scan in scans]
         out.table({"bucket": bucket, "scans": scans}, _PAST_COLUMNS, rows, f"no scans of {bucket}")
         return
-    result = jobs.run_job(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
+    configured = {
+        key: text for key, text in runs.configured_scan(bucket).items() if not values[key]
+    }
+    if configured:
+        texts = ", ".join(f"{key} = {text}" for key, text in configured.items())
+        out.note(f"of [scan.{bucket}]: {texts}")
+    options = {"bucket": bucket, **values, **configured, "dry_run": "on" if dry_run else ""}
+    result = jobs.run_job(out, runs, "scan", options, no_wait=no_wait)
     if result is None:
         return
     rows = [row(finding) for finding in result["findings"]]
