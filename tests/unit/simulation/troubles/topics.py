@@ -33,7 +33,7 @@ def of_topics(kind: str) -> Seen:
     return Seen(
         Delays.of(others),
         dollars=dollars(calls=used.calls, seconds=used.seconds, requests=requests) / hours,
-        dead=Counter({"lost, as topics allow that are tried once, and counted": lost}),
+        dead=Counter({"lost, and counted": lost}),
         back=_back(one, topics) - END * MINUTE,
         faults=tuple(_faults(one, topics)),
     )
