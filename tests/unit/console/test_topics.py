@@ -72,7 +72,7 @@ def test_a_target_is_added_and_removed(site: Site, aws: MotoAws) -> None:
     assert "hunter2" not in page
     assert "webhook:audit" not in site.get("/topics").text
     own = site.get("/targets/webhook:audit").text
-    for change in ("add-target?arn=webhook%3Aaudit&merge=on", "remove-target?arn=webhook%3Aaudit"):
+    for change in ("set-target?arn=webhook%3Aaudit", "remove-target?arn=webhook%3Aaudit"):
         assert f'href="/changes/{change}"' in own
     assert "/changes/remove-target" not in site.get("/targets/webhook:primary").text
     rules = Rules(TABLE, aws.dynamodb)

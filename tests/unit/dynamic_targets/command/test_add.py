@@ -54,12 +54,15 @@ def test_add_reads_a_value_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -
     assert (ran.code, "No such file" in ran.err) == (2, True)
 
 
-def test_add_merge_changes_named_settings_only(run: Run) -> None:
-    add(run, "auth_token=hunter2")
-    ran = run("target", "add", HOOK, "timeout=20s", "--merge")
+def test_set_changes_named_settings_only(run: Run) -> None:
+    add(run, "auth_token=hunter2", "queue_limit=5")
+    ran = run("target", "set", HOOK, "timeout=20s", "queue_limit=")
     assert ran.out == f"changed: {HOOK}\n"
-    ran = run("target", "add", "notify_webhook:audit", "timeout=20s", "--merge")
+    ran = run("target", "set", "notify_webhook:audit", "timeout=20s")
     assert ran.out == f"unchanged: {HOOK}\n"
+    shown = run("target", "show", HOOK, "--json").document["settings"]
+    assert shown.pop("auth_token").startswith("secret:")
+    assert shown == {"enable": "on", "endpoint": "http://h", "timeout": "20s"}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,8 @@ def test_add_merge_changes_named_settings_only(run: Run) -> None:
     [
         (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
         (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
+        (("set", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
+        (("set", "webhook:audit", "endpoint=http://h"), 1, "no target webhook:audit"),
         (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
         (("rm", "webhook:other"), 1, "no dynamic target arn:minio:sqs::other:webhook"),
     ],

@@ -98,7 +98,8 @@ _CHANGES: Final = {
     ),
     "add-rule": ADD_RULE,
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
-    "add-target": Change(dynamic.add, ("target", "add"), "/", ("arn", "settings", "merge")),
+    "add-target": Change(dynamic.add, ("target", "add"), "/", ("arn", "settings")),
+    "set-target": Change(dynamic.set_, ("target", "set"), "/targets/{arn}", ("arn", "settings")),
     "remove-target": Change(
         dynamic.rm, ("target", "rm", "--yes"), "/", ("arn", "discard", "rules")
     ),

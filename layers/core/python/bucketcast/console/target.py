@@ -14,8 +14,8 @@ from bucketcast.console.flow import watch_of
 from bucketcast.console.pages import Link, command_line, page
 from bucketcast.deployment.health import health
 from bucketcast.deployment.status import read_statuses
-from bucketcast.display import redacted_url
 from bucketcast.dynamic_targets.command.rows import WIDE_COLUMNS, cells
+from bucketcast.dynamic_targets.command.show import shown_settings
 from bucketcast.terminal import params
 from bucketcast.terminal.remarks import remarks
 
@@ -28,12 +28,7 @@ def show(request: Request) -> Response:
     now = round(time.time() * 1_000)
     figures = list(zip(WIDE_COLUMNS, cells(status, now), strict=True))
     settings = Answer(context=context, heading="Settings")
-    configured = [
-        (name, redacted_url(value) if "://" in value else value)
-        for name, value in sorted(deployed.settings(target, context.aws).items())
-        if value
-    ]
-    rows = dict([*figures[-2:], *configured])
+    rows = dict(figures[-2:]) | shown_settings(target, context.aws)
     if rows["ADDRESS"] == rows.get("endpoint"):
         del rows["ADDRESS"]
     settings.table({}, ("SETTING", "VALUE"), list(rows.items()), "none")
@@ -47,7 +42,7 @@ def show(request: Request) -> Response:
         state=status.condition.state,
         lead=remarks(status, now),
         back=("Flow", "/"),
-        command=command_line(request, "target", "ls", "--wide"),
+        command=command_line(request, "target", "show", target.name),
         figures=figures[2:-2],
         buttons=[
             (words[-1], title, {"arn": target.name}, command_line(request, *words, target.name))
@@ -71,7 +66,7 @@ def _links(target: deployed.DeployedTarget) -> list[Link]:
     ]
     if target.dynamic and not target.dynamic.topic:
         links += [
-            ("Change its settings …", f"/changes/add-target?{arn}&merge=on"),
+            ("Change its settings …", f"/changes/set-target?{arn}"),
             ("Remove …", f"/changes/remove-target?{arn}"),
         ]
     return links

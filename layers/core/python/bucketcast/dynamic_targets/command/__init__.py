@@ -20,28 +20,29 @@ from bucketcast.dynamic_targets.command.rows import (
     cells,
     document,
 )
+from bucketcast.dynamic_targets.command.show import WAIT_SECONDS, show
+from bucketcast.dynamic_targets.command.watching import watch
 from bucketcast.state.counters import Counts
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging, params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.terminal.remarks import remarks
 
-WAIT_SECONDS = 30
-
 
 @click.group()
 def command() -> None:
-    """List targets and their health; pause them; add and remove dynamic targets."""
+    """List, show and pause targets; add, change and remove dynamic ones."""
 
 
 command.add_command(pause)
 command.add_command(resume)
+command.add_command(show)
+
+_target = click.argument("arn", metavar="TARGET", type=params.target)
 
 
-@command.command()
-@click.argument("arn", metavar="TARGET", type=params.target)
-@click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=params.setting)
-@click.option(
+_settings = click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=params.setting)
+_files = click.option(
     "--from-file",
     "files",
     multiple=True,
@@ -49,18 +50,16 @@ command.add_command(resume)
     metavar="KEY=PATH",
     help="Read a value from a file, e.g. a certificate, or a password to keep out of the shell.",
 )
-@click.option("--merge", is_flag=True, help="Keep existing settings that are not given.")
+_Pairs = tuple[tuple[str, str], ...]
+
+
+@command.command()
+@_target
+@_settings
+@_files
 @shared
-def add(
-    out: Output,
-    /,
-    arn: TargetArn,
-    settings: tuple[tuple[str, str], ...],
-    *,
-    files: tuple[tuple[str, str], ...],
-    merge: bool,
-) -> None:
-    """Create or change a target without a deploy; rules may use it at once.
+def add(out: Output, /, arn: TargetArn, settings: _Pairs, *, files: _Pairs) -> None:
+    """Create a target without a deploy, or replace all its settings; rules may use it at once.
 
     The settings are those of its kind in bucketcast.toml; `bucketcast config --help` lists them.
     Passwords and other secrets are stored in Secrets Manager.
@@ -70,8 +69,29 @@ def add(
       bucketcast target add webhook:audit endpoint=https://example.org/hook \\
         --from-file auth_token=token.txt
     """  # noqa: D301 - click reads the character
+    _put(out, arn, settings, files, merge=False)
+
+
+@command.command("set")
+@_target
+@_settings
+@_files
+@shared
+def set_(out: Output, /, arn: TargetArn, settings: _Pairs, *, files: _Pairs) -> None:
+    """Change settings of a dynamic target and keep the others; an empty value removes one.
+
+    \b
+    Example:
+      bucketcast target set webhook:audit timeout=20s
+    """  # noqa: D301 - click reads the character
+    _put(out, arn, settings, files, merge=True)
+
+
+def _put(out: Output, arn: TargetArn, settings: _Pairs, files: _Pairs, *, merge: bool) -> None:
     values = dict(settings) | {key: _read(path) for key, path in files}
     deployment, aws = out.deployed()
+    if merge:
+        deployment.target(arn)
     with aws_errors():
         result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
     out.notes(result.notes)
@@ -80,7 +100,7 @@ def add(
 
 
 @command.command()
-@click.argument("arn", metavar="TARGET", type=params.target)
+@_target
 @click.option("--discard", is_flag=True, help="Also discard its queued events.")
 @click.option("--rules", is_flag=True, help="Also remove the rules that name it.")
 @yes_option("Do not ask before events are discarded, or if rules name it.")
@@ -136,8 +156,9 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) ->
 @command.command()
 @params.wait("Timeout for a target's health check.", WAIT_SECONDS)
 @click.option("--wide", is_flag=True, help="Also show counts of events, ARNs and addresses.")
+@click.option("--watch", "watching", is_flag=True, help="Repeat it until Ctrl-C is pressed.")
 @shared
-def ls(out: Output, *, wait: int, wide: bool) -> None:
+def ls(out: Output, *, wait: int, wide: bool, watching: bool) -> None:
     """List targets with their health and queues; then reasons and errors.
 
     STATE is failing if most of the last tries failed, whatever the health check says, and offline
@@ -146,13 +167,18 @@ def ls(out: Output, *, wait: int, wide: bool) -> None:
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
     the age of the oldest event that is known to wait, LAST OK that of the last delivery. With
     --wide, SENT counts events and FAILED failed attempts since the stack was created. --json has
-    messages in flight, too.
+    messages in flight, too. With --watch a pipe gets a line for each change.
 
     \b
     Example:
       bucketcast target ls
       bucketcast target ls --wide
     """  # noqa: D301 - click reads the character
+    if watching and out.json:
+        raise click.UsageError("--watch cannot be combined with --json")
+    if watching:
+        watch(out, lambda: _rows(*out.deployed(read_seconds=wait)))
+        return
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
@@ -176,6 +202,12 @@ def ls(out: Output, *, wait: int, wide: bool) -> None:
         if events.skipped:
             dropped = counted(events.skipped, "event")
             out.note(f"note: {dropped} for {arn} dropped: there was no such target or topic")
+
+
+def _rows(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[str]]:
+    targets, now = deployment.all_targets, round(time.time() * 1_000)
+    entries, _ = read_statuses(targets, health(targets, aws), deployment.state_table, aws)
+    return [cells(row, now)[: len(COLUMNS)] for row in entries]
 
 
 def _others(rows: Sequence[Status], counts: Mapping[str, Counts]) -> list[dict[str, object]]:

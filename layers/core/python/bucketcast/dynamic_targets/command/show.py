@@ -1,0 +1,78 @@
+"""`bucketcast target show`: all that is known of one target."""
+
+import time
+from typing import Any, Final
+
+import click
+
+from bucketcast import deployment as deployed
+from bucketcast import targets
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.deployment.health import health
+from bucketcast.deployment.status import read_statuses
+from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.display import redacted_url
+from bucketcast.dynamic_targets.command.rows import WIDE_COLUMNS, cells, document
+from bucketcast.rules import listing
+from bucketcast.settings.options import options_of
+from bucketcast.settings.types import REFERENCE
+from bucketcast.state.rules import Rules
+from bucketcast.terminal import hanging, params
+from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.remarks import remarks
+
+WAIT_SECONDS: Final = 30
+_HIDDEN: Final = "***"
+
+
+@click.command()
+@click.argument("arn", metavar="TARGET", type=params.target_or_topic)
+@params.wait("Timeout for the target's health check.", WAIT_SECONDS)
+@shared
+def show(out: Output, arn: TargetArn | TopicArn, *, wait: int) -> None:
+    """Show a target: state, figures, queues, rules, and settings without secrets.
+
+    \b
+    Example:
+      bucketcast target show webhook:primary
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed(read_seconds=wait)
+    target = deployment.target(arn)
+    (row,), _ = read_statuses([target], health([target], aws), deployment.state_table, aws)
+    with aws_errors():
+        rules = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
+    now = round(time.time() * 1_000)
+    queues = {"queue": target.queue, "dead_letter_queue": target.dead}
+    settings = shown_settings(target, aws)
+    figures = dict(zip(WIDE_COLUMNS, cells(row, now), strict=True))
+    listed = [{"bucket": rule.bucket, **listing.document(rule)} for rule in rules]
+    reasons = remarks(row, now)
+    out.answer(
+        {**document(row), **queues, "rules": listed, "settings": settings},
+        *(f"{name}: {cell}" for name, cell in figures.items()),
+        *([f"NOTE: {reasons}"] if reasons else []),
+        *(f"{name.upper().replace('_', ' ')}: {url}" for name, url in queues.items()),
+        f"RULES: {counted(len(rules), 'rule')}",
+        *hanging.lines(rules),
+        "SETTINGS:",
+        *(f"  {key} = {value}" for key, value in settings.items()),
+    )
+
+
+def shown_settings(target: deployed.DeployedTarget, aws: Aws) -> dict[str, str]:
+    """Return a target's settings that have a value, without secrets and logins, by name.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    declared: Any = targets.load(target.kind).Settings
+    options = options_of(declared)
+    return {
+        key: _HIDDEN
+        if options[key].hides(value) and not value.startswith(REFERENCE)
+        else redacted_url(value)
+        if "://" in value
+        else value
+        for key, value in sorted(deployed.settings(target, aws).items())
+        if value
+    }

@@ -1,0 +1,79 @@
+"""`bucketcast target show`, and `target ls --watch`."""
+
+import time
+
+import pytest
+
+from bucketcast.dynamic_targets.command import watching
+from bucketcast.state.counters import Counters, Counts, Last
+from tests.unit.conftest import Run
+from tests.unit.moto_aws import TABLE, MotoAws, configure
+
+WEBHOOK, QUEUE = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
+
+
+def fail(aws: MotoAws) -> None:
+    now = round(time.time() * 1_000)
+    last = Last(failure=now, error="Throttled", reason="503", tried=9, failing=now - 60_000)
+    Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, Counts(failed=9), last)
+
+
+def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:
+    configure(
+        QUEUE, endpoint="https://u:hunter2@example.org/hook", auth_token="hunter2", comment=""
+    )
+    fail(aws)
+    run("event", "add", "uploads", "webhook:primary", "--event", "put", "--prefix", "in/")
+    run("event", "add", "uploads", "postgres:main", "--event", "put")
+    ran = run("target", "show", "webhook:primary")
+    shown = [line.partition(": ")[::2] for line in ran.out.splitlines()]
+    assert ("STATE", "failing") in shown
+    assert ("QUEUE", aws.queue(QUEUE)) in shown
+    assert ("RULES", "1 rule") in shown
+    assert "0 of its last 9 tries went through" in dict(shown)["NOTE"]
+    document = run("target", "show", WEBHOOK, "--json").document
+    (listed,) = [
+        each
+        for each in run("target", "ls", "--json").document["targets"]
+        if each["id"] == "primary"
+    ]
+    assert document.items() >= listed.items()
+    assert [rule["prefix"] for rule in document["rules"]] == ["in/"]
+    assert document["settings"].keys() == {"auth_token", "endpoint"}
+    assert document["settings"]["auth_token"] == "***"
+    assert "hunter2" not in ran.out + str(document)
+    assert run("target", "show", "webhook:nosuch").code == 1
+
+
+@pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
+    """After a round nothing changes, after the next a target fails, then Ctrl-C is pressed."""
+    steps = iter([lambda: None, lambda: fail(aws)])
+
+    def wait(_: float) -> None:
+        step = next(steps, None)
+        if step is None:
+            raise KeyboardInterrupt
+        step()
+
+    monkeypatch.setattr(watching.time, "sleep", wait)
+
+
+def test_watch_prints_a_line_per_change_in_a_pipe(run: Run, rounds: None) -> None:  # noqa: ARG001
+    ran = run("target", "ls", "--watch")
+    assert ran.code == 0
+    lines = [line.split()[1:3] for line in ran.out.splitlines()]
+    assert lines[-1] == ["webhook:primary", "failing"]
+    assert sorted(lines[:-1]) == [["postgres:main", "online"], ["webhook:primary", "online"]]
+    assert run("target", "ls", "--watch", "--json").code == 2
+
+
+def test_watch_draws_the_table_again_on_a_terminal(
+    run: Run,
+    rounds: None,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watching, "is_terminal", lambda: True)
+    ran = run("target", "ls", "--watch")
+    assert (ran.code, ran.out.count("TARGET")) == (0, 3)
+    assert ran.out.count("failing") == 1
