@@ -48,15 +48,16 @@ def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
     """After a round nothing changes, after the next a target fails, then Ctrl-C is pressed."""
-    steps = iter([lambda: None, lambda: fail(aws)])
+    rounds = iter(range(2))
 
     def wait(_: float) -> None:
-        step = next(steps, None)
-        if step is None:
+        number = next(rounds, None)
+        if number is None:
             raise KeyboardInterrupt
-        step()
+        if number:
+            fail(aws)
 
-    monkeypatch.setattr(watching.time, "sleep", wait)
+    monkeypatch.setattr(f"{watching.__name__}.time.sleep", wait)
 
 
 def test_watch_prints_a_line_per_change_in_a_pipe(run: Run, rounds: None) -> None:  # noqa: ARG001
