@@ -43,7 +43,7 @@ def demo(config: Path) -> None:
     _use_local_aws()
     _print_heading("Rules: put and delete of JPEGs, to every configured target")
     for target in deployment.targets:
-        _bucketcast("event", "add", bucket, str(target.arn), *RULE, "--ignore-existing")
+        _bucketcast("event", "add", bucket, target.arn.short, *RULE, "--ignore-existing")
     _bucketcast("target", "ls")
     events = console.hear(console.ensure())
     print(f"\nThe same as web pages: {events}", flush=True)
@@ -51,7 +51,7 @@ def demo(config: Path) -> None:
         f"S3 operations on {operations.PHOTO.relative_to(ROOT)}, and what arrives at the webhook"
     )
     folder = time.strftime("demo-%H%M%S")
-    rows = _perform(bucket, folder, [f"{target.kind} {target.id}" for target in deployment.targets])
+    rows = _perform(bucket, folder, [target.arn.short for target in deployment.targets])
     _print_heading("Events and their latency from S3 to the webhook")
     print(plain(("EVENT", "KEY", "LATENCY", "TARGETS"), rows))
     _print_heading("Mirrors of the bucket")

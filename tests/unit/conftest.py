@@ -127,6 +127,11 @@ def run(aws: MotoAws, capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*words: str) -> CommandResult:
         code = cli.main(words, aws=lambda **_: aws)
         captured = capsys.readouterr()
+        said = captured.out + captured.err
+        if not {"--json", "--wide", "config", "import", "export"}.intersection(words):
+            # People read one name of a target everywhere, `webhook:primary`.
+            arn = re.search(r"(?<!^ARN: )arn:minio:sqs:\S*:[\w-]+:\w+", said, re.MULTILINE)
+            assert arn is None
         return CommandResult(code, captured.out, captured.err)
 
     return run

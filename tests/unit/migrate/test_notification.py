@@ -59,7 +59,7 @@ def test_command_of_a_rule_is_quoted_for_a_shell() -> None:
         check=True,
     )
     assert output.stdout.split("|")[:-1] == [
-        "event", "add", "images", "arn:minio:sqs::1:webhook",
+        "event", "add", "images", "webhook:1",
         "--event", "s3:ObjectCreated:*,s3:ObjectRemoved:Delete",
         "--prefix", "it's $HOME/", "--suffix", ".jpg",
     ]  # fmt: skip

@@ -172,7 +172,7 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     (packed,) = pack([Delivery("r1", event(key="k"))])
     dead_letter(aws, letters, packed.body)
     ran = run("dlq", "redrive", "webhook:primary", "--to", topic.arn)
-    assert (ran.code, ran.out) == (0, f"1 event sent to {topic.target_arn}\n"), ran.err
+    assert (ran.code, ran.out) == (0, f"1 event sent to {topic.arn}\n"), ran.err
     (message,) = received(aws.sqs, url)
     assert [entry.event.key for entry in unpack(message["Body"])] == ["k"]
     once = make(aws, "once", push_endpoint="http://h/")

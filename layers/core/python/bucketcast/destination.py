@@ -17,6 +17,14 @@ imported to read an ARN."""
 _OF_TOPIC: Final = re.compile(r"topic-[0-9a-f]{16}")
 
 
+def short_name(arn: str) -> str:
+    """Return what people call a destination, or the text if it is no ARN of one.
+
+    `targets.named` reads the name of a target.
+    """
+    return Destination.of(arn).short
+
+
 class Destination(msgspec.Struct, frozen=True, cache_hash=True):
     """A destination of a rule's events; `form` is the form of its class's ARNs."""
 

@@ -175,7 +175,7 @@ FAULTS: dict[str, tuple[Plant, str]] = {
     ),
     "paused since …": (
         lambda aws: Breakers(TABLE, lambda: aws.dynamodb).pause(WEBHOOK, 1_000),
-        f"bucketcast target resume {WEBHOOK}",
+        "bucketcast target resume webhook:primary",
     ),
     "slower than its events come: one has waited for …": (
         both(message(FUNCTION), counted(Counts(sent=9), Last(success=1, oldest=1))),
@@ -221,7 +221,7 @@ FAULTS: dict[str, tuple[Plant, str]] = {
     ),
     "it does not exist, and … rules of … send events to it": (
         rules("uploads", GONE, number=206),
-        f"bucketcast event rm uploads {GONE}",
+        "bucketcast event rm uploads webhook:gone",
     ),
     "… with events that no trail of the deploy logs": (
         rules("uploads", WEBHOOK, "s3:ObjectAccessed:Get", number=20),
@@ -453,7 +453,7 @@ def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: Mo
     said = {each["found"]: each["command"] for each in findings}
     assert said == {
         "it does not exist, and 1 rule of uploads send events to it, which are dropped": (
-            f"bucketcast event rm uploads {target}"
+            "bucketcast event rm uploads webhook:gone"
         ),
         "it does not exist or has no endpoint, and 1 notification of uploads send events to it, "
         "which are dropped": (

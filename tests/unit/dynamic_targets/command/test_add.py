@@ -38,7 +38,9 @@ def test_target_is_added_listed_used_and_removed(run: Run, aws: MotoAws) -> None
     assert rule["deployed"] is True
     explained = run("explain", "s3://uploads/x", "--event", "put", "--json").document
     assert [entry["target"] for entry in explained["deliveries"]] == [HOOK]
-    assert run("target", "rm", "webhook:audit", "--discard", "--yes").out == f"Removed {HOOK}\n"
+    assert (
+        run("target", "rm", "webhook:audit", "--discard", "--yes").out == "Removed webhook:audit\n"
+    )
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is False
     assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)
@@ -57,9 +59,9 @@ def test_add_reads_a_value_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -
 def test_set_changes_named_settings_only(run: Run) -> None:
     add(run, "auth_token=hunter2", "queue_limit=5")
     ran = run("target", "set", HOOK, "timeout=20s", "queue_limit=")
-    assert ran.out == f"changed: {HOOK}\n"
+    assert ran.out == "changed: webhook:audit\n"
     ran = run("target", "set", "notify_webhook:audit", "timeout=20s")
-    assert ran.out == f"unchanged: {HOOK}\n"
+    assert ran.out == "unchanged: webhook:audit\n"
     shown = run("target", "show", HOOK, "--json").document["settings"]
     assert shown.pop("auth_token").startswith("secret:")
     assert shown == {"enable": "on", "endpoint": "http://h", "timeout": "20s"}
@@ -73,7 +75,7 @@ def test_set_changes_named_settings_only(run: Run) -> None:
         (("set", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
         (("set", "webhook:audit", "endpoint=http://h"), 1, "no target webhook:audit"),
         (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
-        (("rm", "webhook:other"), 1, "no dynamic target arn:minio:sqs::other:webhook"),
+        (("rm", "webhook:other"), 1, "no dynamic target webhook:other"),
     ],
 )
 def test_invalid_add_and_rm_name_the_reason(
@@ -108,5 +110,5 @@ def test_target_without_its_function_is_listed_and_removable(run: Run, aws: Moto
         if (entry["check"], entry["subject"], entry["status"]) == ("function", HOOK, "error")
     }
     assert hints == {'add "webhook" to [dynamic_targets] kinds in bucketcast.toml, and deploy'}
-    assert run("target", "rm", HOOK, "--discard", "--yes").out == f"Removed {HOOK}\n"
+    assert run("target", "rm", HOOK, "--discard", "--yes").out == "Removed webhook:audit\n"
     assert "audit" not in run("target", "ls").out

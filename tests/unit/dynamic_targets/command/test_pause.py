@@ -35,7 +35,7 @@ def test_pause_and_resume_may_be_repeated(run: Run, aws: MotoAws) -> None:
     }
     assert paused(aws) == 0
     ran = run("target", "resume", HOOK)
-    assert (ran.code, ran.out) == (0, f"{HOOK} is not paused\n")
+    assert (ran.code, ran.out) == (0, "webhook:primary is not paused\n")
 
 
 def test_pause_prints_the_end_of_waiting(run: Run) -> None:

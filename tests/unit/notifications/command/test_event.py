@@ -21,7 +21,7 @@ def test_add_puts_a_rule_in_force(run: Run, aws: MotoAws) -> None:
         *("event", "add", "uploads", WEBHOOK, "--event", "put,delete"),
         *("--prefix", "images/", "--suffix", ".jpg"),
     )
-    assert (ran.code, ran.out, ran.err) == (0, f"Successfully added {WEBHOOK}\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "Successfully added webhook:primary\n", "")
     assert rules(aws) == [
         Rule(bucket="uploads", arn=WEBHOOK, events=PUT_DELETE, prefix="images/", suffix=".jpg")
     ]
@@ -183,7 +183,7 @@ def test_rm_removes_what_was_named_and_nothing_else(
 def test_rm_lists_what_it_did(run: Run) -> None:
     ran = run("event", "rm", "uploads", POSTGRES)
     assert ran.out == (
-        f"Successfully removed {POSTGRES} s3:ObjectCreated:*,s3:ObjectRemoved:* "
+        "Successfully removed postgres:main s3:ObjectCreated:*,s3:ObjectRemoved:* "
         "prefix='' suffix=''\n"
     )
     assert len(run("event", "rm", "uploads", WEBHOOK, "--yes", "--json").document["removed"]) == 3

@@ -22,7 +22,9 @@ def off(run: Run, aws: MotoAws) -> Rule:
     run(*ADD, "--prefix", "in/", "--name", "mine")
     (rule,) = [rule for rule in stored(aws) if rule.name]
     ran = run("event", "disable", "uploads", rule.id)
-    assert ran.out == f"Switched off {WEBHOOK} s3:ObjectCreated:* prefix='in/' suffix='' mine\n"
+    assert (
+        ran.out == "Switched off webhook:primary s3:ObjectCreated:* prefix='in/' suffix='' mine\n"
+    )
     return rule
 
 

@@ -49,7 +49,7 @@ def test_a_run_is_resumed_with_its_own_options(run: Run, aws: MotoAws) -> None:
     pipeline = deploy_run(aws, {"sent": 5})
     reply = run("backfill", "--resume", "r-1", "--rate", "70")
     assert reply.code == 0, reply.err
-    assert f"5 events for {WEBHOOK}: its rules match 5 of 10 objects in uploads" in reply.out
+    assert "5 events for webhook:primary: its rules match 5 of 10 objects in uploads" in reply.out
     arguments = pipeline.started[0][1]
     assert arguments.pop("--queue").endswith("/Bucketcast-webhook-primary")
     assert arguments == {
@@ -126,7 +126,7 @@ def test_all_versions_are_for_targets_that_store_events(run: Run, aws: MotoAws) 
     pipeline = deploy(aws, BACKFILLED)
     refused = run("backfill", "uploads", "--target", POSTGRES, "--versions", "all")
     assert refused.code == 1
-    assert f"--versions all: {POSTGRES} shows the current version of each object" in refused.err
+    assert "--versions all: postgres:main shows the current version of each object" in refused.err
     assert run("backfill", "uploads", "--target", POSTGRES, "--versions", "ALL").code == 1
     assert pipeline.started == []
     assert run(*TO_WEBHOOK, "--versions", "all", "--no-wait").code == 0

@@ -20,7 +20,7 @@ from bucketcast.console.context import context_of
 from bucketcast.console.pages import command_line, page
 from bucketcast.console.recent import Entry, Row, Wanted
 from bucketcast.console.recorder import Recorder
-from bucketcast.destination import Destination
+from bucketcast.destination import short_name
 from bucketcast.diagnose.command import explain, trace
 from bucketcast.diagnose.explain import Message
 from bucketcast.display import printable, size
@@ -140,7 +140,7 @@ def _outcomes(row: Row) -> Markup:
     part = Markup('<span class="step {}" title="{}">{} {}</span> ')
     for kind in _KINDS:
         named = {
-            Destination.of(arn).short: printable(step.reason)
+            short_name(arn): printable(step.reason)
             for arn, step in sorted(row.outcomes.items())
             if step.kind == kind
         }
@@ -185,7 +185,7 @@ def _messages(messages: Iterable[Message]) -> list[tuple[str, str]]:
     """Return a title and a text for each body, with the headers that each target gets."""
     lines: dict[str, dict[str, list[str]]] = {}
     for message in messages:
-        target = Destination.of(message.target).short
+        target = short_name(message.target)
         headers = [f"  {name}: {value}" for name, value in message.headers.items()]
         lines.setdefault(_formatted(message.body), {})[target] = [f"to {target}", *headers]
     return [
@@ -229,7 +229,7 @@ def _way(request: Request, entry: Entry) -> Answer:
     rows = [(*row[:2], *row[3:]) for row in trace.rows(steps)]
     answer.table({}, columns, rows, nothing)
     for step in steps:
-        letter = {"target": Destination.of(step.target).short, "ids": entry.event.id}
+        letter = {"target": short_name(step.target), "ids": entry.event.id}
         link = ("the dead letter", f"/dead-letters/letters?{urlencode(letter)}")
         answer.last = [*answer.last, [link] if step.kind == "dead" else []]
     return answer

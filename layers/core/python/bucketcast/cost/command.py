@@ -10,7 +10,7 @@ import click
 from bucketcast.config import Deployment, load
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
-from bucketcast.destination import Destination, TargetArn
+from bucketcast.destination import TargetArn, short_name
 from bucketcast.rules.access_events import PRICE
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -120,7 +120,7 @@ def _shares(shares: Sequence[Share], config: Deployment) -> Iterator[tuple[str, 
     known = [str(target.arn) for target in config.targets]
     for arn, share in shares:
         if arn.plain not in known:
-            configured = ", ".join(map(_short, known)) or "none"
+            configured = ", ".join(map(short_name, known)) or "none"
             raise click.BadParameter(
                 f"no target {arn.short} is configured; available: {configured}",
                 param_hint="--share",
@@ -145,7 +145,7 @@ def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:
         yield name, "together", "", "", _dollars(sums[name]), ""
     for target, dollars in bill.by(lambda line: line.target).items():
         if target:
-            yield "", "its own part", _short(target), "", _dollars(dollars), ""
+            yield "", "its own part", short_name(target), "", _dollars(dollars), ""
     per_million = _dollars(bill.per_million(bill.total(fixed=False)))
     units = f"{bill.events:,.0f} events"
     yield (
@@ -163,11 +163,7 @@ def _row(bill: Bill, line: Line) -> tuple[str, ...]:
     dollars = bill.dollars(line)
     million = _FIXED if line.fixed else _dollars(bill.per_million(dollars))
     units = f"{line.units:,.0f}" if line.units >= 10 else f"{line.units:,.2f}"  # noqa: PLR2004
-    return line.service, line.what, _short(line.target), units, _dollars(dollars), million
-
-
-def _short(target: str) -> str:
-    return Destination.of(target).short
+    return line.service, line.what, short_name(line.target), units, _dollars(dollars), million
 
 
 def _dollars(amount: float) -> str:

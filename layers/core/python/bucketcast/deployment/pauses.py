@@ -48,9 +48,9 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
             breakers.resume(target.arn)
     if not confirmed:
         raise BucketcastError(
-            f"{target.arn} is not paused: its function {target.function} does not see the pause in "
-            f"the table {deployment.state_table}. If it runs in a VPC, add a gateway endpoint for "
-            "DynamoDB to that"
+            f"{target.name} is not paused: its function {target.function} does not see the pause "
+            f"in the table {deployment.state_table}. If it runs in a VPC, add a gateway endpoint "
+            "for DynamoDB to that"
         )
     return Pause(target, since, since == now)
 

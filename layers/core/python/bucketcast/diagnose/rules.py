@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bucketcast.deployment import Deployed
+from bucketcast.destination import short_name
 from bucketcast.finding import Finding
 from bucketcast.notifications.topic_configuration import is_notification
 from bucketcast.rules import Rule
@@ -36,7 +37,7 @@ def not_logged(rules: Iterable[Rule], deployment: Deployed) -> Iterator[Finding]
 def _missing(arn: str, rules: Sequence[Rule]) -> Finding:
     buckets = sorted({rule.bucket for rule in rules})
     noun, problem, repair = "rule", "it does not exist", "create the target again"
-    commands = [f"bucketcast event rm {bucket} {arn}" for bucket in buckets]
+    commands = [f"bucketcast event rm {bucket} {short_name(arn)}" for bucket in buckets]
     if is_notification(rules[0]):
         noun, problem = "notification", "it does not exist or has no endpoint"
         repair = "create the topic with an endpoint"

@@ -18,10 +18,10 @@ def check_state(status: Status, now: int) -> Finding:
     target, state, last = status.target, status.condition.state, status.last
     hint, command = "repair what the error names: its events wait, and follow by themselves", ""
     if state == "paused":
-        hint, command = "resume it when it may go on", f"bucketcast target resume {target.arn}"
+        hint, command = "resume it when it may go on", f"bucketcast target resume {target.name}"
     elif state == "failing" and last.error == "Rejected":
         hint = "repair what refuses them, and send the dead letters again"
-        command = f"bucketcast dlq ls {target.arn}"
+        command = f"bucketcast dlq ls {target.name}"
     if state in ("paused", "failing", "offline"):
         urgency: Any = "warn" if state == "paused" else "error"
         text = remarks(status, now)
@@ -30,7 +30,7 @@ def check_state(status: Status, now: int) -> Finding:
     if state == "absent" and status.health.waiting:
         found = f"it was removed while {status.health.waiting:,} messages waited: SQS drops them"
         hint = "create it again, and they are sent; or discard them"
-        command = f"bucketcast target rm {target.arn} --discard"
+        command = f"bucketcast target rm {target.name} --discard"
         return Finding(CHECK, target.arn, "warn", found, hint, command)
     if state == "online" and 0 < status.oldest < now - REPORTED_AGE_SECONDS * 1_000:
         found = f"slower than its events come: one has waited for {age(status.oldest, now)}"

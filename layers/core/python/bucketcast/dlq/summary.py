@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bucketcast.destination import Destination
+from bucketcast.destination import short_name
 from bucketcast.dlq.letter import Letter
 
 MAX_GROUPS = 1_000
@@ -67,7 +67,7 @@ class Summary:
 
 def group_name(target: str, id_: str) -> str:
     """Return how commands name a group of a target's letters, or for "" all of them."""
-    short = Destination.of(target).short
+    short = short_name(target)
     return f"{short}/{id_}" if id_ else short
 
 

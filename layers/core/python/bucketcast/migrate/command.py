@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from bucketcast.destination import short_name
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import files, merge, render
 from bucketcast.rules import Rule
@@ -143,7 +144,10 @@ def _rule_notes(rules: Iterable[Rule], rendered: render.Configuration) -> list[s
         )
     if rendered.arns:
         unknown = sorted({rule.arn for rule in rules}.difference(rendered.arns))
-        notes += [f"rules refer to {arn}, which these files do not configure" for arn in unknown]
+        notes += [
+            f"rules refer to {short_name(arn)}, which these files do not configure"
+            for arn in unknown
+        ]
     return notes
 
 

@@ -122,7 +122,8 @@ def script(secrets: Iterable[StoredSecret]) -> str:
 
 def command(rule: Rule) -> str:
     """Return the command that adds a rule."""
-    words = ["bucketcast", "event", "add", rule.bucket, rule.arn, "--event", ",".join(rule.events)]
+    words = ["bucketcast", "event", "add", rule.bucket, rule.to.short]
+    words += ["--event", ",".join(rule.events)]
     for name, value in (("--prefix", rule.prefix), ("--suffix", rule.suffix)):
         words += [name, value] if value else []
     return shlex.join(words)

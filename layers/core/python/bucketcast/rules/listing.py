@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.destination import Destination, TargetArn, TopicArn
+from bucketcast.destination import Destination, TargetArn, TopicArn, short_name
 from bucketcast.display import printable
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.event import names
@@ -97,7 +97,7 @@ def line(rule: Rule) -> str:
     """Return a rule without its bucket in one line."""
     more = "".join(f" {text}" for text in (conditions_text(rule), rule.name) if text)
     ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
-    return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
+    return printable(f"{rule.to.short} {','.join(rule.events)} {ends}{more}")
 
 
 def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) -> Rules:
@@ -111,7 +111,7 @@ def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) 
     except msgspec.DecodeError as error:
         raise ConfigErrors([ConfigError(name, f"found no listing: {error}", _FORM)]) from None
     if listing.arn:
-        found = f"found a listing of the rules for {listing.arn} only"
+        found = f"found a listing of the rules for {short_name(listing.arn)} only"
         raise ConfigErrors([ConfigError("arn", found, "allowed is one of all rules of a bucket")])
     errors: list[ConfigError] = []
     rules: Rules = {listing.bucket: []} if listing.bucket else {}

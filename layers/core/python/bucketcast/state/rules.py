@@ -68,7 +68,7 @@ class Rules:
                 )
             if same:
                 raise RuleExistsError(
-                    f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
+                    f"{rule.bucket} has this rule already: {rule.to.short} {','.join(rule.events)} "
                     f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
                 )
             return [*stored, rule]

@@ -61,7 +61,7 @@ def render(kind: str) -> str:
     options = own_first(declared)
     needed = needed_keys(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
-    arn = str(TargetArn("primary", target.arn_type))
+    name = TargetArn("primary", target.arn_type).short
     parts = [
         f"# {title}",
         _GENERATED,
@@ -73,7 +73,7 @@ def render(kind: str) -> str:
         _DEPLOY,
         *(_secret(kind, option) for option in shown if option.hides(option.example)),
         "## 3. Add a rule",
-        _fence("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
+        _fence("sh", [f"bucketcast event add uploads {name} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
         _CONSUMER,
         _fence("sh", _consumer(kind, shown)),

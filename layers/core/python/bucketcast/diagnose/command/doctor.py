@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment import Deployed
+from bucketcast.destination import short_name
 from bucketcast.diagnose.aws import buckets, queues, targets
 from bucketcast.finding import Finding, not_checked
 from bucketcast.terminal import params
@@ -81,7 +82,7 @@ def _show(out: Output, stack: str, findings: Sequence[Finding], count: int) -> N
         "findings": [asdict(finding) for finding in findings],
     }
     rows = [
-        (str(number), finding.status, finding.check, finding.subject, finding.found)
+        (str(number), finding.status, finding.check, short_name(finding.subject), finding.found)
         for number, finding in enumerate(findings, 1)
     ]
     out.table(document, _COLUMNS, rows, f"nothing is wrong: {count} checks")
@@ -89,6 +90,6 @@ def _show(out: Output, stack: str, findings: Sequence[Finding], count: int) -> N
         return
     for number, finding in enumerate(findings, 1):
         if finding.hint:
-            out.line(f"{number}. {finding.subject}: {finding.hint}")
+            out.line(f"{number}. {short_name(finding.subject)}: {finding.hint}")
         if finding.command:
             out.line(f"     {finding.command}")

@@ -14,6 +14,7 @@ from bucketcast import sources
 from bucketcast.aws import clients
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
+from bucketcast.destination import short_name
 from bucketcast.diagnose.explain import Answer, Explanation, Message, explain, offline_target
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
@@ -162,7 +163,7 @@ def show(out: Output, event: Event, explanation: Explanation) -> None:
     answers = [answer for answer in explanation.answers if answer.event is event]
     out.table({}, _COLUMNS, _rows(answers, explanation.missing), f"{event.bucket} has no rules")
     for arn in explanation.missing:
-        out.note(f"{arn} is not deployed: its events are dropped")
+        out.note(f"{short_name(arn)} is not deployed: its events are dropped")
     out.notes(explanation.not_logged)
 
 
@@ -187,7 +188,7 @@ def _matched(answer: Answer, missing: Sequence[str]) -> str:
 
 def lines(message: Message) -> Iterator[str]:
     """Yield what is sent to a target, for people."""
-    yield f"to {message.target}"
+    yield f"to {short_name(message.target)}"
     yield from (f"  {name}: {value}" for name, value in message.headers.items())
     yield from (f"  {line}" for line in message.body.decode(errors="replace").split("\n"))
 

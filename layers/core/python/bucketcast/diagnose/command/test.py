@@ -82,13 +82,13 @@ def command(  # noqa: PLR0913, PLR0917 - its options
 def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -> None:
     """Refuse a test whose events would wait, or be dead-lettered."""
     if not target.enabled:
-        raise BucketcastError(f"{target.arn} is switched off: its events wait in its queue")
+        raise BucketcastError(f"{target.name} is switched off: its events wait in its queue")
     with aws_errors():
         outage = Breakers(deployment.state_table, lambda: aws.dynamodb).read().get(target.arn)
     if outage and outage.paused:
         raise BucketcastError(
-            f"{target.arn} is paused since {moment(outage.paused)}: its events wait in its queue; "
-            f"`bucketcast target resume {target.arn}` ends the pause"
+            f"{target.name} is paused since {moment(outage.paused)}: its events wait in its queue; "
+            f"`bucketcast target resume {target.name}` ends the pause"
         )
 
 
@@ -96,12 +96,12 @@ def _name(target: DeployedTarget, name: str | None, key: str, aws: Aws) -> str:
     is_mirror_ = is_mirror(target.kind, deployed.settings(target, aws))
     if is_mirror_ and key:
         raise BucketcastError(
-            f"{target.arn} has format = namespace: an object with the key {key} would lose its "
+            f"{target.name} has format = namespace: an object with the key {key} would lose its "
             "row; without --key it is a key without an object"
         )
     if is_mirror_ and name not in (None, _DELETE):
         raise BucketcastError(
-            f"{target.arn} has format = namespace: {name} would leave a row for an object that "
+            f"{target.name} has format = namespace: {name} would leave a row for an object that "
             f"does not exist; allowed is --event delete, which is the default there"
         )
     return name or (_DELETE if is_mirror_ else _PUT)
@@ -173,7 +173,7 @@ def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -
             f"p50 {figures['p50_ms']:,} ms, p99 {figures['p99_ms']:,} ms"
         )
     if problem:
-        out.fail(f"{target.arn}: {problem}")
+        out.fail(f"{target.name}: {problem}")
     return int(bool(problem))
 
 

@@ -8,7 +8,7 @@ import click
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
-from bucketcast.destination import Destination
+from bucketcast.destination import short_name
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.steps import DROPPED, QUEUED, Step, rank
@@ -50,7 +50,7 @@ def rows(steps: Iterable[Step]) -> list[tuple[str, ...]]:
     return [
         (
             clock(step.at),
-            Destination.of(step.target).short,
+            short_name(step.target),
             _time(step),
             str(step.number or ""),
             step.stage,

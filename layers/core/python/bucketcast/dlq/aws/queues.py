@@ -11,7 +11,7 @@ from bucketcast.delivery.queue import COUNTS, Depth
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.kept_queues import kept_queues
-from bucketcast.destination import Destination
+from bucketcast.destination import short_name
 from bucketcast.errors import BucketcastError, did_you_mean
 
 INGRESS = "ingress"
@@ -31,6 +31,11 @@ class DeadQueue(NamedTuple):
     own: str
     target: DeployedTarget | None = None
     live: bool = True
+
+    @property
+    def title(self) -> str:
+        """What people call it: the name of its target, or its own."""
+        return self.target.name if self.target else self.name
 
     @property
     def ingress(self) -> bool:
@@ -63,8 +68,8 @@ def find(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
     for queue in queues:
         if name in (queue.name, _last(queue.dead)):
             return queue
-    short = Destination.of(name).short
-    names = [queue.target.name if queue.target else queue.name for queue in queues]
+    short = short_name(name)
+    names = [queue.title for queue in queues]
     raise BucketcastError(
         f"no dead-letter queue of {short}: {did_you_mean(short, names)}there is {', '.join(names)}"
     )

@@ -56,10 +56,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A destination of letters: the queue, and the ARN of its target, "" for the ingress queue."""
+    """A destination of letters: the queue, and the ARN of its target, "" for the ingress queue.
+
+    `title` is what people call it.
+    """
 
     url: str
     arn: str
+    title: str
     same_target: bool = True
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from bucketcast.aws.clients import aws_errors
+from bucketcast.destination import short_name
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.queues import CLOCK_SECONDS
 from bucketcast.dlq.aws.reader import Reader
@@ -94,8 +95,8 @@ def redrive(
         mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
-    where = destination.arn or selection.queue.name
-    return _report(out, selection, mover.result, f"sent to {where}", ended=ended, reader=reader)
+    outcome = f"sent to {destination.title}"
+    return _report(out, selection, mover.result, outcome, ended=ended, reader=reader)
 
 
 @click.command()
@@ -123,7 +124,7 @@ def purge(
     selection = select_queue(out, target.queue)
     wanted = to_filter(target, options)
     if not yes:
-        contents = f"about {counted(selection.depth.all, 'message')} in {selection.queue.name}"
+        contents = f"about {counted(selection.depth.all, 'message')} in {selection.queue.title}"
         which = f"group {target.group}" if target.group else "those that match"
         out.confirm(f"Remove {which} of {contents}?")
     line = partial(records.line, target=selection.queue.name)
@@ -149,9 +150,9 @@ def _destination(selection: Selection, to: str) -> Destination:
     if not to:
         if not queue.live:
             raise BucketcastError(
-                f"the target of {queue.name} was removed: name another one with --to"
+                f"the target of {queue.title} was removed: name another one with --to"
             )
-        return Destination(queue.own, queue.target.arn if queue.target else "")
+        return Destination(queue.own, queue.target.arn if queue.target else "", queue.title)
     if queue.ingress:
         raise BucketcastError(
             "--to is not allowed with ingress: rules choose the targets of its events"
@@ -159,9 +160,10 @@ def _destination(selection: Selection, to: str) -> Destination:
     other = queues.find(target_name(to, selection.deployment), selection.all_queues)
     if other.target is None or not other.live:
         raise BucketcastError(
-            f"--to {to} is not a deployed target; `bucketcast target ls` lists them"
+            f"--to {short_name(to)} is not a deployed target; `bucketcast target ls` lists them"
         )
-    return Destination(other.own, other.target.arn, same_target=other.dead == queue.dead)
+    is_same = other.dead == queue.dead
+    return Destination(other.own, other.target.arn, other.title, same_target=is_same)
 
 
 def _count(out: Output, selection: Selection, wanted: Filter, destination: Destination) -> int:
@@ -181,8 +183,8 @@ def _count(out: Output, selection: Selection, wanted: Filter, destination: Desti
         "reasons": [group_document(group) for group in groups],
     }
     lines = [f"{counted(group.events, 'event')}: {group.reason}" for group in groups]
-    where = document["to"]
-    out.answer(document, f"{counted(summary.events, 'event')} would be sent to {where}", *lines)
+    first = f"{counted(summary.events, 'event')} would be sent to {destination.title}"
+    out.answer(document, first, *lines)
     notes = unread_notes(selection, reader)
     if problems:
         notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")

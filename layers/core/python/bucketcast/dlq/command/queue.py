@@ -77,7 +77,7 @@ def select_queues(out: Output, target: str | None) -> tuple[list[Selection], lis
         except AwsError as error:
             if target is not None:
                 raise
-            notes.append(f"{queue.name}: not read: {error}")  # the other queues can be
+            notes.append(f"{queue.title}: not read: {error}")  # the other queues can be
             return None
         return Selection(deployment, aws, queue, all_queues, began, depth)
 
@@ -100,7 +100,7 @@ def open_reader(
     out: Output, selection: Selection, activity: str, **options: Any
 ) -> Iterator[tuple[Reader, Callable[[], None]]]:
     """Yield a reader, and the function that reports how many messages it has read."""
-    stage = f"{activity} {selection.queue.name}"
+    stage = f"{activity} {selection.queue.title}"
     with progress(out, stage) as report, make_reader(selection, **options) as reader:
         yield (
             reader,
@@ -124,7 +124,7 @@ def matching_plans(
 
 def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[str]:
     """Return notes on what was not read, with a hint how it would be."""
-    name, depth = selection.queue.name, selection.depth
+    name, depth = selection.queue.title, selection.depth
     notes = []
     if reader.unread:
         if selection.queue.in_order:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from bucketcast.delivery.envelope import Delivery
+from bucketcast.destination import short_name
 from bucketcast.dlq.letter import Content, Letter
 from bucketcast.dlq.repack import Plan
 from bucketcast.event import Event
@@ -39,7 +40,7 @@ def entry(plan: Plan, target: str, kind: Target | None) -> dict[str, Any]:
 
 def lines(entry: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of an entry, for people."""
-    yield f"{entry['id']} of {entry['target']}"
+    yield f"{entry['id']} of {short_name(entry['target'])}"
     movers = {
         "bucketcast": "Bucketcast",
         "sqs": "SQS",

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.queue_names import TOKEN_LENGTH
 from bucketcast.deployment import DynamicSetup
-from bucketcast.destination import TargetArn
+from bucketcast.destination import TargetArn, short_name
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.tasks import TargetTasks, busy
@@ -175,12 +175,13 @@ class DynamicTargets:
         return self._tasks.sweep()
 
     def _missing(self, arn: str) -> BucketcastError:
+        name = short_name(arn)
         if arn in self._deployed:
-            return BucketcastError(f"{arn} is in bucketcast.toml: take it out there and deploy")
-        known = [target.arn for target in self._table.targets() if target.state != "kept"]
-        near = did_you_mean(arn, known)
+            return BucketcastError(f"{name} is in bucketcast.toml: take it out there and deploy")
+        known = [target.name for target in self._table.targets() if target.state != "kept"]
+        near = did_you_mean(name, known)
         return NoDynamicTargetError(
-            f"no dynamic target {arn}: {near}there is {', '.join(known) or 'none'}"
+            f"no dynamic target {name}: {near}there is {', '.join(known) or 'none'}"
         )
 
     def require_changeable(self, arn: TargetArn) -> None:
@@ -191,14 +192,16 @@ class DynamicTargets:
         """
         if arn.plain in self._deployed:
             raise BucketcastError(
-                f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
+                f"{arn.short} is in bucketcast.toml: change it there and deploy, or choose "
+                "another id"
             )
         self._require_no_topic(arn)
 
     def _require_no_topic(self, arn: TargetArn) -> None:
         if arn.of_topic and not self._for_topics:
             raise BucketcastError(
-                f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
+                f"{arn.short} is the target of a topic: change or remove the topic "
+                "(`bucketcast topic`)"
             )
 
     def _stored_values(self, target: DynamicTarget | None) -> dict[str, str]:

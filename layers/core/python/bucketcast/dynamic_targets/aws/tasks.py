@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from bucketcast.destination import short_name
 from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
 from bucketcast.errors import BucketcastError
@@ -128,6 +129,6 @@ class TargetTasks:
 def busy(arn: str) -> BucketcastError:
     """Return the error of a call that must wait too long for another one."""
     return BucketcastError(
-        f"another call is at work on {arn}: try again; one that was cut short is cleaned up after "
-        f"{LEASE_SECONDS // 60} minutes"
+        f"another call is at work on {short_name(arn)}: try again; one that was cut short is "
+        f"cleaned up after {LEASE_SECONDS // 60} minutes"
     )

@@ -11,7 +11,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue_names import kind_of
 from bucketcast.deployment.health import health
 from bucketcast.deployment.status import Status, read_statuses
-from bucketcast.destination import TargetArn
+from bucketcast.destination import TargetArn, short_name
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.dynamic_targets.command.rows import (
@@ -96,7 +96,7 @@ def _put(out: Output, arn: TargetArn, settings: _Pairs, files: _Pairs, *, merge:
         result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
     out.notes(result.notes)
     document = {"arn": result.target.arn, "what": result.outcome, "notes": list(result.notes)}
-    out.answer(document, f"{result.outcome}: {result.target.arn}")
+    out.answer(document, f"{result.outcome}: {result.target.name}")
 
 
 @command.command()
@@ -147,7 +147,7 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) ->
     removed_rules = f"; and {counted(len(naming), 'rule')}" if naming and rules else ""
     out.answer(
         document,
-        f"Removed {removed.target.arn}"
+        f"Removed {removed.target.name}"
         + (details if removed.waiting or removed.dead else "")
         + removed_rules,
     )
@@ -201,7 +201,9 @@ def ls(out: Output, *, wait: int, wide: bool, watching: bool) -> None:
     for arn, events in sorted(counts.items()):
         if events.skipped:
             dropped = counted(events.skipped, "event")
-            out.note(f"note: {dropped} for {arn} dropped: there was no such target or topic")
+            out.note(
+                f"note: {dropped} for {short_name(arn)} dropped: there was no such target or topic"
+            )
 
 
 def _rows(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[str]]:

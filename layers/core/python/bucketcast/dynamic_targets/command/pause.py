@@ -52,7 +52,7 @@ def pause(out: Output, arn: TargetArn | TopicArn) -> None:
     )
     if change.unconfirmed:
         out.note(f"note: its function did not confirm it: {change.unconfirmed}")
-    out.answer(document, f"{first} {change.target.arn}", explanation)
+    out.answer(document, f"{first} {change.target.name}", explanation)
 
 
 @click.command()
@@ -79,11 +79,11 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
         "changed": change.changed,
     }
     if not change.changed:
-        out.answer(document, f"{change.target.arn} is not paused")
+        out.answer(document, f"{change.target.name} is not paused")
         return
     out.answer(
         document,
-        f"Resumed {change.target.arn}, paused since {since}; waiting events come within "
+        f"Resumed {change.target.name}, paused since {since}; waiting events come within "
         f"{LONGEST_OUTAGE_PAUSE_SECONDS} s, large batches of them within "
         f"{LONGEST_DELAY_SECONDS // 60} minutes",
     )

@@ -107,7 +107,7 @@ def add(
     notes = checks.notes([rule], why, deployment)
     out.notes(notes)
     answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
-    out.answer(answer, f"Successfully added {rule.arn}")
+    out.answer(answer, f"Successfully added {rule.to.short}")
 
 
 def draft(

@@ -12,7 +12,7 @@ from bucketcast.config.target import is_mirror
 from bucketcast.cost.prices import prices
 from bucketcast.delivery.policy import keeps_order
 from bucketcast.deployment import settings
-from bucketcast.destination import TargetArn
+from bucketcast.destination import TargetArn, short_name
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
@@ -69,9 +69,9 @@ def command(
 
     \b
     Example:
-      bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --dry-run
+      bucketcast backfill uploads --target postgres:mirror --dry-run
       bucketcast backfill --resume RUN
-      bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql \\
+      bucketcast backfill uploads --target postgres:mirror \\
         --modified-after 2026-03-14T10:00Z --modified-before 2026-03-14T12:00Z
     """  # noqa: D301 - click reads the character
     if resume and dry_run:
@@ -94,7 +94,7 @@ def command(
     to = deployment.target(TargetArn.parse(options["target"]))
     if options.get("versions") == "all" and is_mirror(to.kind, settings(to, aws)):
         raise BucketcastError(
-            f"--versions all: {to.arn} shows the current version of each object, and no other"
+            f"--versions all: {to.name} shows the current version of each object, and no other"
         )
     with aws_errors():
         times = AttachmentTimes(deployment.state_table, aws.dynamodb)
@@ -168,9 +168,8 @@ def _print(out: Output, result: Mapping[str, Any], *, ordered: bool) -> int:
     resume = f"bucketcast backfill --resume {result['run']}"
     objects = f"{counted(result['objects'], 'object')} in {result['bucket']}"
     matched = f"{result['matched']:,} of {objects}"
-    lines = [
-        f"{counted(result['events'], 'event')} for {result['target']}: its rules match {matched}"
-    ]
+    target = short_name(result["target"])
+    lines = [f"{counted(result['events'], 'event')} for {target}: its rules match {matched}"]
     document, not_sent = dict(result), result.get("not_sent", 0)
     if estimate := result.get("estimate"):
         dollars = _dollars(estimate, ordered=ordered)

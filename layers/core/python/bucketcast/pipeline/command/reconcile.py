@@ -96,7 +96,7 @@ def _mirror_json(target: deployed.DeployedTarget, settings: Mapping[str, str]) -
         format_ = settings.get("format")
         mismatch = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
         raise BucketcastError(
-            f"{target.arn} {mismatch} and stores events; only a target with format = namespace "
+            f"{target.name} {mismatch} and stores events; only a target with format = namespace "
             "can be compared with a bucket"
         )
     document = {"kind": target.kind, "settings": dict(settings)}
