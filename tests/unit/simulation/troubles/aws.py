@@ -173,9 +173,9 @@ def _seen(way: Way, todo: Actions) -> Seen:
     )
 
 
-def _cell(when: str, name: str, *, away: bool, red: str = "", spares_pollers: bool = False) -> Cell:
+def _cell(when: str, name: str, *, away: bool, spares_pollers: bool = False) -> Cell:
     play = partial(of_a_service, name, away=away, spares_pollers=spares_pollers)
-    return Cell("AWS", f"{when} for an hour", play, Bounds(back=60, tries=2), red)
+    return Cell("AWS", f"{when} for an hour", play, Bounds(back=60, tries=2))
 
 
 CELLS = (

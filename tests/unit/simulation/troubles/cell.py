@@ -66,16 +66,12 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Cell:
-    """One trouble: `whose` it is, and what happens, in words that end "what you see when …".
-
-    `red` says why it is out of its bounds today.
-    """
+    """One trouble: `whose` it is, and what happens, in words that end "what you see when …"."""
 
     whose: str
     when: str
     play: Callable[[], Seen]
     bounds: Bounds = Bounds()
-    red: str = ""
 
     @property
     def name(self) -> str:

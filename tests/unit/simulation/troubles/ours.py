@@ -15,7 +15,7 @@ from tests.unit.simulation.ingesting import Actions
 from tests.unit.simulation.lambdas import Clock
 from tests.unit.simulation.sqs import DAY, HOUR
 from tests.unit.simulation.troubles.aws import OPTIONAL_SECONDS, Service
-from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen
+from tests.unit.simulation.troubles.cell import Cell, Seen
 from tests.unit.simulation.troubles.receivers import Answer, Table, Webhook
 from tests.unit.simulation.troubles.scenes import Kind, Troubled
 
@@ -81,8 +81,8 @@ def of_telemetry(*, fails: bool) -> Seen:
         return of_housekeeping(Webhook, prepare)
 
 
-def _cell(when: str, play: Callable[[], Seen], red: str = "") -> Cell:
-    return Cell("our own housekeeping", when, play, Bounds(), red)
+def _cell(when: str, play: Callable[[], Seen]) -> Cell:
+    return Cell("our own housekeeping", when, play)
 
 
 CELLS = (

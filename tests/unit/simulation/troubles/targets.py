@@ -109,10 +109,8 @@ def _each_minute(_key: str, now: float) -> Answer:
     return Answer.DOWN if now // MINUTE % 2 else Answer.TAKEN
 
 
-def _cell(
-    when: str, answer: Answer, kind: Kind = Webhook, bounds: Bounds = _BACK, red: str = ""
-) -> Cell:
-    return Cell("a target", when, partial(of_a_target, kind, _always(answer)), bounds, red)
+def _cell(when: str, answer: Answer, kind: Kind = Webhook, bounds: Bounds = _BACK) -> Cell:
+    return Cell("a target", when, partial(of_a_target, kind, _always(answer)), bounds)
 
 
 def _refusing(when: str, kind: Kind, reason: str) -> Cell:
