@@ -158,8 +158,8 @@ CHECKS: Final[Mapping[str, Callable[[str], Any]]] = {
     "toml": toml,
     "yaml": lambda text: run("\n".join(re.findall(r"- run: (.+)", text))),
 }
-SHOWN: Final = {"mermaid", "text"}
-"""Pictures and output: nobody types them."""
+SHOWN: Final = {"text"}
+"""Output: nobody types it."""
 RUN_BY: Final = {
     ("docs/adding-a-target.md", "toml"): "tests/infra/test_adding_a_target.py",
     ("docs/shapes.md", "http"): "tests/unit/docs/test_shapes.py",
