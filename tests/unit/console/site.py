@@ -49,7 +49,7 @@ class Site:
         """What the views share."""
         return self._app._app.state
 
-    def change(self, name: str, **fields: str) -> Answer:
+    def change(self, name: str, /, **fields: str) -> Answer:
         """Send a form; return the page that it leads to."""
         return self._follow(self.post(f"/changes/{name}", **fields))
 
@@ -70,7 +70,7 @@ class Site:
     def get(self, address: str, **headers: str) -> Answer:
         return self.request("GET", address, b"", headers)
 
-    def post(self, address: str, **fields: str) -> Answer:
+    def post(self, address: str, /, **fields: str) -> Answer:
         return self.request("POST", address, urlencode(fields).encode(), {"origin": ORIGIN})
 
     def request(self, method: str, address: str, body: bytes, headers: dict[str, str]) -> Answer:

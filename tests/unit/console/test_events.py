@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
@@ -11,18 +12,18 @@ from bucketcast.console.recorder import Recorder
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes, Try, dispatched, trace_id
 from bucketcast.diagnose.command import explain
-from bucketcast.diagnose.explain import Explanation, Message
+from bucketcast.diagnose.explain import Answer, Explanation, Message
 from bucketcast.diagnose.steps import Step, read_steps
 from bucketcast.event import Event
+from bucketcast.rules import Rule
 from localstack.console import LISTENS
 from tests.unit.console.site import Site
+from tests.unit.moto_aws import MotoAws, configure
 from tests.unit.samples import event
 
 HOOK: Final = "arn:minio:sqs::primary:webhook"
-PAYLOAD: Final = """to webhook:a
-  id: a
-to webhook:b
-  id: b
+PAYLOAD: Final = """id: a
+id: b
 
 {
   "x": [
@@ -66,7 +67,7 @@ def test_a_filter_is_in_the_address_and_in_the_command(site: Site, recorder: Rec
     record(recorder, "photos/dog", name="s3:ObjectRemoved:Delete")
     record(recorder, "photos/bird", bucket="other")
     record(recorder, "logs/x")
-    answer = site.get("/events?bucket=uploads&prefix=photos/&event=put&target=&text=")
+    answer = site.get("/events?bucket=uploads&prefix=photos/&event=put&target=&search=")
     assert f'<a href="/events/{cat.id}">uploads/photos/a&b.jpg<' in answer.text
     assert 'title="webhook:primary: answered 503">webhook:primary retried<' in answer.text
     assert answer.text.count('href="/events/') == 1
@@ -95,17 +96,22 @@ def test_outcomes_are_one_line_with_what_is_not_delivered_first(
 def test_a_payload_is_folded_formatted_and_printed_once(
     site: Site, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cat = record(recorder, "cat")
+    entry = recorder.recent.find(record(recorder, "cat").id)
+    assert entry
+    cat = entry.event
     sent = [Message(cat, HOOK.replace("primary", id_), {"id": id_}, b'{"x":[1]}') for id_ in "ab"]
     sent.append(Message(cat, HOOK, {}, b"no JSON"))
+    rule = Rule(bucket="uploads", arn=HOOK, events=("put",))
+    answers = [Answer(cat, rule, yes, str(yes)) for yes in (False, True)]
     monkeypatch.setattr(
-        explain, "explain_deployed", lambda *_: Explanation([cat], [], sent, missing=[])
+        explain, "explain_deployed", lambda *_: Explanation([cat], answers, sent, missing=[])
     )
     page = site.get(f"/events/{cat.id}").text
+    assert page.index(">yes</td>") < page.index(">no</td>")
     folded = re.findall("(?s)<summary>(.*?)</summary><pre[^>]*>(.*?)</pre></details>", page)
     assert folded == [
         ("What is sent to webhook:a, webhook:b", PAYLOAD),
-        ("What is sent to webhook:primary", "to webhook:primary\n\nno JSON"),
+        ("What is sent to webhook:primary", "\nno JSON"),
         ("Record", '{\n  "a": 1\n}'),
     ]
 
@@ -116,6 +122,19 @@ def test_steps_of_the_objects_other_events_are_not_shown(site: Site, recorder: R
     read_log(recorder, *dispatched(HOOK, Outcomes({1: [other]}), 1))
     assert "delivered" not in site.get(f"/events/{first.id}").text
     assert site.get("/events/other").status == 404
+
+
+def test_an_event_is_sent_again_to_one_target(site: Site, recorder: Recorder, aws: MotoAws) -> None:
+    configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
+    aws.s3.put_object(Bucket="uploads", Key="a b", Body=b"four")
+    page = site.get(f"/events/{record(recorder, 'a b').id}").text
+    (link,) = re.findall(r'href="/changes/send\?([^"]*)"', page)
+    fields = dict(parse_qsl(link))
+    assert fields == {"source": "s3://uploads/a b", "name": "s3:ObjectCreated:Put"}
+    assert 'value="s3://uploads/a b"' in site.get(f"/changes/send?{link}").text
+    sent = site.change("send", **fields, arn="webhook:primary").text
+    assert "Sent 1 event to webhook:primary" in sent
+    assert "bucketcast send --target webhook:primary --event s3:ObjectCreated:Put" in sent
 
 
 def test_whatever_an_event_holds_is_text(site: Site, recorder: Recorder) -> None:

@@ -49,7 +49,7 @@ def test_a_rule_is_added_as_the_command_adds_it(site: Site) -> None:
         ("prefix=photos/", {"photos"}),
         ("prefix=b/&target=webhook:primary", {"several"}),
         ("prefix=c/", set()),
-        ("text=SEVER", {"several"}),
+        ("search=SEVER", {"several"}),
         ("bucket=uploads&target=postgres:main", set()),
     ],
 )
@@ -65,10 +65,10 @@ def test_rules_come_by_the_page(site: Site, aws: MotoAws) -> None:
     rules = Rules(TABLE, aws.dynamodb)
     for number in range(ROWS + 1):
         rules.add(Rule(bucket="uploads", arn=ARN, events=("put",), name=f"n{number:02}"))
-    first = site.get("/rules?text=n").text
+    first = site.get("/rules?search=n").text
     assert first.count(">remove …</a>") == ROWS
-    assert 'href="/rules?text=n&page=2"' in first
-    assert site.get("/rules?text=n&page=2").text.count(">remove …</a>") == 1
+    assert 'href="/rules?search=n&page=2"' in first
+    assert site.get("/rules?search=n&page=2").text.count(">remove …</a>") == 1
 
 
 @pytest.mark.parametrize(("key", "matches"), [("in/a.jpg", "yes"), ("in/a.txt", "no")])

@@ -20,7 +20,7 @@ from bucketcast.terminal.output import Output, counted
 
 ROWS: Final = 50
 """Of a table on one page."""
-SEARCH: Final = ("prefix", "text")
+SEARCH: Final = ("prefix", "search")
 """The fields that `search` reads."""
 
 
@@ -110,7 +110,7 @@ def run(
 
 
 def search(request: Request, found: Answer, noun: str, names: Sequence[Sequence[str]]) -> Answer:
-    """Return a page of the rows that have the text of the address, and say how many there are.
+    """Return a page of the rows that have the text searched for, and say how many there are.
 
     With a prefix in the address, one of the `names` of a row begins with it.
     """

@@ -21,7 +21,7 @@ from bucketcast.console.context import context_of
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
 from bucketcast.console.pages import command_line, page
 from bucketcast.console.readings import LETTERS, asked, begin, list_groups, reading
-from bucketcast.diagnose.command import doctor, test
+from bucketcast.diagnose.command import doctor, send, test
 from bucketcast.dlq.command.move import purge, redrive
 from bucketcast.dynamic_targets import command as dynamic
 from bucketcast.dynamic_targets.command.pause import pause, resume
@@ -91,6 +91,7 @@ _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
+    "send": Change(send.command, ("send",), "/events", ("source", "arn", "name"), slow=True),
     "doctor": Change(doctor.command, ("doctor",), "/doctor", (), slow=True),
     "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", _MOVED, slow=True),
     "purge": Change(

@@ -6,7 +6,7 @@ long as it runs, and knows no latency.
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
@@ -32,11 +32,13 @@ _METRICS: Final = (
     (_WAITING, "ApproximateNumberOfMessagesVisible", "Maximum"),
 )
 LOOK_SECONDS: Final = 60
+_RATE_LOOKS: Final = 3
+"""On AWS, functions count in steps of a minute."""
 _LOOKS: Final = 1_440
+Sample = tuple[str, float, float]
+"""A title, a time in Unix seconds, and a number."""
 Point = tuple[int, float, str]
 """A time in Unix ms, a number, and the number as text."""
-Series = dict[str, dict[int, float]]
-"""Numbers by title, and by the Unix seconds at which their step begins."""
 
 
 class History:
@@ -45,26 +47,24 @@ class History:
     def __init__(self) -> None:
         self._looks: dict[str, deque[tuple[float, int, int, int]]] = {}
 
-    def add(self, statuses: Iterable[Status]) -> None:
-        now = time.time()
-        for status in statuses:
-            looks = self._looks.setdefault(status.target.arn, deque(maxlen=_LOOKS))
-            if not looks or now - looks[-1][0] >= LOOK_SECONDS:
-                events = status.events
-                waiting = status.health.waiting or 0
-                looks.append((now, events.sent, events.failed + events.dead, waiting))
+    def add(self, status: Status) -> None:
+        looks = self._looks.setdefault(status.target.arn, deque(maxlen=_LOOKS))
+        if not looks or time.time() - looks[-1][0] >= LOOK_SECONDS:
+            sent, failed, dead, _ = status.events
+            looks.append((time.time(), sent, failed + dead, status.health.waiting or 0))
 
-    def series(self, arn: str, since: int, step: int) -> Series:
-        """Return the numbers since a time; what came between two looks is of the later one."""
-        found: Series = defaultdict(lambda: defaultdict(float))
-        looks = list(self._looks.get(arn, ()))
-        for (_, *before), (at, sent, failed, waiting) in pairwise(looks):
-            begin = int(at) // step * step
-            if begin >= since:
-                found[_DELIVERED][begin] += max(0, sent - before[0])
-                found[_FAILED][begin] += max(0, failed - before[1])
-                found[_WAITING][begin] = max(found[_WAITING][begin], waiting)
-        return found
+    def rate(self, status: Status) -> float:
+        """Return how many events a minute a target got in the last two minutes or so."""
+        began, sent, *_ = [*self._looks[status.target.arn]][-_RATE_LOOKS:][0]
+        seconds = time.time() - began
+        return 60 * max(0, status.events.sent - sent) / seconds if seconds > 0 else 0.0
+
+    def samples(self, arn: str) -> Iterator[Sample]:
+        """Yield what came between two looks, at the time of the second one."""
+        for (_, *before), (at, sent, failed, waiting) in pairwise([*self._looks.get(arn, ())]):
+            yield _DELIVERED, at, max(0, sent - before[0])
+            yield _FAILED, at, max(0, failed - before[1])
+            yield _WAITING, at, waiting
 
 
 def charts(
@@ -78,18 +78,22 @@ def charts(
     seconds, step, _ = PERIODS[period]
     end = int(time.time()) // step * step
     times = range(end - seconds + step, end + step, step)
-    found = _read(target, stack, times, aws) or history.series(target.arn, times[0], step)
-    shown = []
-    for title, numbers in found.items():
-        # Without an event there is no metric: but a latency is then unknown, not 0.
-        known = sorted(numbers) if title == _SLOW else times
-        points = [(1_000 * at, numbers.get(at, 0.0)) for at in known]
-        shown.append((title, [(at, number, f"{number:,.0f}") for at, number in points]))
-    return shown
+    found: dict[str, dict[int, float]] = defaultdict(lambda: dict.fromkeys(times, 0.0))
+    # Without an event there is no metric: but a latency is then unknown, not 0.
+    found[_SLOW] = {}
+    for title, at, number in [*_metrics(target, stack, times, aws)] or history.samples(target.arn):
+        if (begin := int(at) // step * step) in times:
+            known = found[title].get(begin, 0.0)
+            found[title][begin] = max(known, number) if title == _WAITING else known + number
+    return [
+        (title, [(1_000 * at, number, f"{number:,.0f}") for at, number in sorted(numbers.items())])
+        for title, numbers in sorted(found.items())
+        if numbers
+    ]
 
 
-def _read(target: DeployedTarget, stack: str, times: range, aws: Aws) -> Series:
-    """Return what CloudWatch has."""
+def _metrics(target: DeployedTarget, stack: str, times: range, aws: Aws) -> Iterator[Sample]:
+    """Yield what CloudWatch has."""
     start, end = (datetime.fromtimestamp(at, UTC) for at in (times.start, times.stop))
     events = stack, "target", target.arn
     queue = "AWS/SQS", "QueueName", target.queue.rpartition("/")[2]
@@ -104,9 +108,7 @@ def _read(target: DeployedTarget, stack: str, times: range, aws: Aws) -> Series:
         answer = aws.cloudwatch.get_metric_data(
             MetricDataQueries=queries, StartTime=start, EndTime=end
         )
-    found: Series = defaultdict(lambda: defaultdict(float))
     for result in answer["MetricDataResults"]:
-        title = _METRICS[int(result["Id"].removeprefix("m"))][0]
+        title, *_ = _METRICS[int(result["Id"].removeprefix("m"))]
         for at, value in zip(result["Timestamps"], result["Values"], strict=True):
-            found[title][int(at.timestamp())] += value
-    return found
+            yield title, at.timestamp(), value

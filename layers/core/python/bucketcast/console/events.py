@@ -1,10 +1,9 @@
 """Events as they happen, and of one: its record, the rules' answers, its way to each target."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from itertools import chain
 from typing import Final
 from urllib.parse import urlencode
 
@@ -15,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bucketcast.console.answers import Answer, stream
+from bucketcast.console.answers import Answer, one_page, stream
 from bucketcast.console.context import context_of
 from bucketcast.console.pages import command_line, page
 from bucketcast.console.recent import Entry, Row, Wanted
@@ -33,7 +32,7 @@ MOST: Final = 100
 _SECONDS: Final = 0.25
 _WAY_SECONDS: Final = 1.0
 _WORDS: Final = ("put", "delete", "get", "s3:ObjectCreated:*", "s3:ObjectRemoved:*")
-_FIELDS: Final = ("bucket", "prefix", "event", "target", "text")
+_FIELDS: Final = ("bucket", "prefix", "event", "target", "search")
 _KINDS: Final = ("dead", "retried", "dropped", "queued", "delivered")
 _HELD: Final = "held"
 
@@ -103,7 +102,7 @@ def _wanted(asked: Mapping[str, str]) -> Wanted:
         asked["prefix"],
         frozenset(single for name in names for single in expand(name)),
         params.target_or_topic(asked["target"]).plain if asked["target"] else "",
-        asked["text"],
+        asked["search"],
     )
 
 
@@ -154,19 +153,23 @@ def _show_event(request: Request) -> Response:
     context, entry = context_of(request), _entry(request)
     event = entry.event
     uri = f"s3://{event.bucket}/{event.key}"
+    version = f"?versionId={event.version_id}" if event.version_id else ""
+    again = urlencode({"source": f"{uri}{version}", "name": event.name}, errors="replace")
     minutes = (time.time() - entry.at / 1_000) // 60 + 2
     length = ["--size", str(event.size)] if event.size is not None else []
     explained = Answer(context=context, heading="Rules, and what is sent by the settings of now")
     explained.note(command_line(request, "explain", uri, "--event", event.name, *length))
     explanation = explain.explain_deployed([event], context.deployed, context.aws)
     explain.show(explained, event, explanation)
-    explained.folded = _messages(explanation.messages)
+    explained.rows = sorted(explained.rows, key=lambda cells: cells[2] == "no")
+    explained.folded = [*_messages(explanation.messages)]
     return page(
         request,
         uri,
         back=("Events", "/events"),
         live=f"/live{request.url.path}",
         command=command_line(request, "trace", uri, "--since", f"{minutes:.0f}m"),
+        links=[("Send it again …", f"/changes/send?{again}")],
         figures=[
             ("event", event.name),
             ("time", event.time),
@@ -175,26 +178,21 @@ def _show_event(request: Request) -> Response:
         ],
         sections=[
             _way(request, entry),
-            explained,
+            one_page(request, explained),
             Answer(context=context, folded=[("Record", _formatted(bytes(event.record)))]),
         ],
     )
 
 
-def _messages(messages: Iterable[Message]) -> list[tuple[str, str]]:
-    """Return a title and a text for each body, with the headers that each target gets."""
-    lines: dict[str, dict[str, list[str]]] = {}
+def _messages(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    """Yield a title and a text for each body, with all headers that it is sent with."""
+    by_body: dict[str, list[Message]] = {}
     for message in messages:
-        target = short_name(message.target)
-        headers = [f"  {name}: {value}" for name, value in message.headers.items()]
-        lines.setdefault(_formatted(message.body), {})[target] = [f"to {target}", *headers]
-    return [
-        (
-            f"What is sent to {', '.join(targets)}",
-            "\n".join([*chain.from_iterable(targets.values()), "", body]),
-        )
-        for body, targets in lines.items()
-    ]
+        by_body.setdefault(_formatted(message.body), []).append(message)
+    for body, same in by_body.items():
+        names = ", ".join(short_name(message.target) for message in same)
+        headers = [f"{name}: {value}" for each in same for name, value in each.headers.items()]
+        yield f"What is sent to {names}", "\n".join([*dict.fromkeys(headers), "", body])
 
 
 def _formatted(text: bytes) -> str:

@@ -1,7 +1,7 @@
 """The way of events, from buckets to targets, with what waits on it."""
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,8 +30,6 @@ from bucketcast.terminal.remarks import remarks
 
 SECONDS: Final = 2.0
 _PROBE_SECONDS: Final = 30.0
-_RATE_SECONDS: Final = 120.0
-"""Functions on AWS count in steps of a minute."""
 _AT_ONCE: Final = 16
 
 
@@ -47,7 +45,6 @@ class Watch:
         self._probes: Mapping[str, Probe] = {}
         self._rules = Shared(self._read_rules, 5 * SECONDS)
         self._broken: list[str] = []
-        self._sent: dict[str, deque[tuple[float, int]]] = {}
         self.history = History()
         self._overview = Shared(self._read, SECONDS / 2)
 
@@ -58,6 +55,10 @@ class Watch:
             AwsError: AWS cannot be reached.
         """
         return self._overview.get()
+
+    def begin(self) -> None:
+        """Begin to read, for a page that reads something else first."""
+        self._overview.begin()
 
     def follow(self) -> None:
         """Read it now and then for ever, for the charts of a stack without metrics."""
@@ -81,7 +82,8 @@ class Watch:
         targets = deployment.all_targets
         probes = [self._probes.get(target.arn, Probe()) for target in targets]
         rows, _ = read_statuses(targets, health(targets, aws, probes), deployment.state_table, aws)
-        self.history.add(rows)
+        for row in rows:
+            self.history.add(row)
         broken = [row.target.arn for row in rows if row.outage and row.outage.since]
         if broken != self._broken:
             self._broken = broken
@@ -91,7 +93,7 @@ class Watch:
         by_arn = Counter(rule.arn for rule in rules)
         queue = deployment.ingress_queue
         waiting, dead = (targets_table.count(messages(url, aws)) for url in (queue, dead_of(queue)))
-        rates = [self._rate(row) for row in rows]
+        rates = [self.history.rate(row) for row in rows]
         ingress = [("waiting", waiting), ("dead", _letters("ingress", dead)), _sent(sum(rates))]
         return {
             "sources": [
@@ -127,16 +129,6 @@ class Watch:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             probes = pool.map(lambda target: probe(target, aws), targets)
             return {target.arn: probed for target, probed in zip(targets, probes, strict=True)}
-
-    def _rate(self, row: Status) -> float:
-        """Return how many events a minute a target gets."""
-        now = time.monotonic()
-        samples = self._sent.setdefault(row.target.arn, deque())
-        samples.append((now, row.events.sent))
-        while samples[0][0] < now - _RATE_SECONDS:
-            samples.popleft()
-        began, sent = samples[0]
-        return 60 * max(0, row.events.sent - sent) / (now - began) if now > began else 0.0
 
 
 def _card(row: Status, rules: int, rate: float) -> Mapping[str, Any]:
@@ -183,11 +175,6 @@ async def live(request: Request) -> Response:
     return context_of(request).feeds.stream(
         request.url.path, lambda: render("flow_parts.html", **watch.read()), SECONDS
     )
-
-
-def read_states(request: Request) -> dict[str, str]:
-    """Return the state of each target and persistent topic that the flow shows, by its name."""
-    return {card["name"]: card["shown"] for card in watch_of(request).read()["targets"]}
 
 
 def watch_of(request: Request) -> Watch:

@@ -1,6 +1,7 @@
 """Rules: which events of a bucket go to which target, and whether a key would match."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
@@ -37,15 +38,13 @@ def show(request: Request) -> Response:
 
 def _prefixes(rule: Mapping[str, Any]) -> list[str]:
     """Return the prefixes of a rule's keys, "" for all keys."""
-    return [
-        rule["prefix"],
-        *(
-            value
-            for condition in rule["conditions"]
-            if (condition["on"], condition["how"]) == ("key", "prefix") and not condition["unless"]
-            for value in condition["values"]
-        ),
+    parts = ("key", "prefix", False)
+    several = [
+        each["values"]
+        for each in rule["conditions"]
+        if (each["on"], each["how"], each["unless"]) == parts
     ]
+    return [rule["prefix"], *chain(*several)]
 
 
 def try_key(request: Request) -> Response:

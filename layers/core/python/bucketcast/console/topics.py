@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.console.answers import SEARCH, run, search
-from bucketcast.console.flow import read_states
+from bucketcast.console.flow import watch_of
 from bucketcast.console.forms import words_of
 from bucketcast.console.pages import page
 from bucketcast.topics import command as topic
@@ -14,9 +14,11 @@ from bucketcast.topics import command as topic
 
 def show(request: Request) -> Response:
     """List topics with the states of their targets: those that are not persistent have none."""
+    watch = watch_of(request)
+    watch.begin()
     listed = run(request, topic.ls, "topic ls")
     topics = listed.document["topics"]
-    states = read_states(request)
+    states = {card["name"]: card["shown"] for card in watch.read()["targets"]}
     listed.columns = (*listed.columns, "STATE")
     listed.rows = [
         (*cells, states.get(each["arn"], "pushed once"))
