@@ -1,4 +1,5 @@
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -7,9 +8,11 @@ from pathlib import Path
 import click
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
+from click.shell_completion import get_completion_class
 
 from bucketcast import cli
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.terminal.output import Output
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, refusal
 
@@ -178,6 +181,30 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
     offered = subprocess.run(program, env=variable, capture_output=True, text=True, check=True)
     assert "--wide" in offered.stdout
     assert "--wait" in offered.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("event", "add", "up"), ["uploads"]),
+        (("event", "add", "uploads", ""), ["postgres:main", "webhook:primary"]),
+        (("event", "add", "uploads", "webhook", ":"), ["primary"]),
+        (("test", "webhook", ":", "pri"), ["primary"]),
+        (("dlq", "ls", "webhook:p"), ["webhook:primary"]),  # where bash does not split it
+        (("backfill", "uploads", "--target", "p"), ["postgres:main"]),
+        (("--stack", "Other", "target", "pause", ""), [""]),
+    ],
+)
+def test_the_shell_completes_targets_and_buckets(
+    aws: MotoAws, words: tuple[str, ...], offered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", shlex.join(("bucketcast", *words)))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    make = get_completion_class("bash")
+    assert make
+    obj = Output(aws=lambda **_: aws)
+    lines = make(cli.bucketcast, {"obj": obj}, "bucketcast", "_BUCKETCAST_COMPLETE").complete()
+    assert [line.removeprefix("plain,") for line in lines.split("\n")] == offered
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from bucketcast.rules import grammar
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.types import duration
 from bucketcast.targets import named
+from bucketcast.terminal.completion import buckets, completed, targets
 
 KEY_BYTES = 1024
 _COMMONEST = {
@@ -86,10 +87,12 @@ def matching(pattern: str, refusal: str) -> Callable[[str], str]:
     return parse
 
 
-bucket_name = matching(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
-    "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
-    "s3:// or a key",
+bucket_name = completed(buckets)(
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
+        "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
+        "s3:// or a key",
+    )
 )
 rule_name = matching(
     r"[A-Za-z0-9._-]{1,255}",
@@ -97,6 +100,7 @@ rule_name = matching(
 )
 
 
+@completed(targets)
 def target(text: str) -> TargetArn:
     """Return the ARN of a target from its ARN or `KIND:ID`."""
     try:
@@ -105,6 +109,7 @@ def target(text: str) -> TargetArn:
         raise click.BadParameter(str(error)) from None
 
 
+@completed(targets)
 def target_or_topic(text: str) -> TargetArn | TopicArn:
     """Return the ARN of a topic, or of a target as `target` does."""
     destination = Destination.of(text)

@@ -9,6 +9,7 @@ import click
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import GROUP_DIGITS
 from bucketcast.terminal import params
+from bucketcast.terminal.completion import completed, targets
 
 _GROUP: Final = re.compile(f"[0-9a-f]{{{GROUP_DIGITS}}}")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,11 +45,13 @@ class Chosen(NamedTuple):
     group: str = ""
 
 
+@completed(targets)
 def queue_name(text: str) -> str:
     """Return the name of a dead-letter queue, the ARN if it is a target's or a topic's."""
     return params.target_or_topic(text).plain if ":" in text else text
 
 
+@completed(targets)
 def chosen(text: str) -> Chosen:
     """Return a queue, or a group of its letters: `webhook:primary/0123456789`.
 
