@@ -91,6 +91,16 @@ def test_pages_name_the_clients_that_the_tests_run() -> None:
     ]
 
 
+def test_the_tables_that_pages_show_have_the_columns_of_a_command() -> None:
+    code = "\n".join(map(_text, (ROOT / "layers/core/python").rglob("*.py")))
+    lists = re.findall(r"COLUMNS(?:: Final)? = \(([^)]*)\)", code)
+    columns = {tuple(filter(None, re.findall(r'"([^"]*)"', each))) for each in lists}
+    headings = re.compile(r"^ *([A-Z][A-Z ]*(?:  +[A-Z][A-Z ]*)+)$", re.MULTILINE)
+    shown = {each for page in PAGES for each in headings.findall(_text(page))}
+    assert shown
+    assert {each for each in shown if tuple(re.split("  +", each)) not in columns} == set()
+
+
 def _text(page: Path) -> str:
     return page.read_text("utf-8")
 
