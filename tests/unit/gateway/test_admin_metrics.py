@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.deployment.stats import TargetStats
+from bucketcast.deployment.status import TargetStats
 from bucketcast.destination import TopicArn
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.state.counters import Counts
@@ -21,7 +21,7 @@ from bucketcast.web.errors import S3Error
 from tests.unit.web.requests import ACCESS, ANNA, SECRET, find
 
 FOUND = [
-    TargetStats("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4),
+    TargetStats("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4, "failing"),
     TargetStats('arn:minio:sqs::a"b:redis', Counts(skipped=7), None, None),
 ]
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -46,6 +46,7 @@ def test_the_metrics_of_v2() -> None:
     assert found['minio_notify_events_skipped_total{server="h:9100"}'] == 7
     assert found['minio_notify_current_send_in_progress{server="h:9100"}'] == 3
     assert 'target_id="a\\"b"' in text
+    assert found[f"bucketcast_target_failing{of}"] == 1
     assert "# TYPE minio_notify_target_queue_length gauge" in text
     assert "# TYPE minio_notify_target_total_events counter" in text
 

@@ -39,7 +39,7 @@ class Deployment:
         monkeypatch.setattr(test, "PAUSE_SECONDS", 0.01)
         monkeypatch.setattr(logs, "lines", self._lines)
 
-    def _lines(self, *asked: Any) -> Iterator[logs.LoggedLine]:
+    def _lines(self, *asked: Any) -> Iterator[tracing.Line]:
         if self.reads_before_ingest_logs <= 0:
             log("Bucketcast-ingest", self.received, ago=-0.2)
             self.received = []
@@ -53,7 +53,7 @@ class Deployment:
         (arn,) = self.to
         now = round(time.time() * 1_000)
         matches = [(event, (Hit(Destination.of(arn), ADDRESSED),)) for event in found]
-        self.received += tracing.received(matches, now + 200)
+        self.received += tracing.received(matches, now + 50)
         function = "Bucketcast-webhook-primary" if arn == WEBHOOK else "Bucketcast-postgres-main"
         log(function, tracing.dispatched(arn, self.outcomes(found), now + 100), ago=-0.1)
         return {}

@@ -108,9 +108,9 @@ class Recorder:
     def _read_steps(self, newest: int) -> int:
         """Add the steps that the logs have; return the time of the newest."""
         deployment, aws = self._context.deployed, self._context.aws
-        for at, line in logs.lines(logs.ANY, deployment.functions, newest - _LATE_MS, aws):
+        for line in logs.lines(logs.ANY, deployment.functions, newest - _LATE_MS, aws):
             self._recent.add_steps(steps.read_steps(line))
-            newest = max(newest, at)
+            newest = max(newest, line.at)
         return newest
 
     async def _check(self) -> None:

@@ -1,6 +1,6 @@
 """A deployment, read from its stack's outputs.
 
-`health` and `stats` read the state of its targets, `pauses` pauses them, `invocation` calls its
+`health` and `status` read the state of its targets, `pauses` pauses them, `invocation` calls its
 functions, `removal` protects waiting messages during a deploy.
 """
 

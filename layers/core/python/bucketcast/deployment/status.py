@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.breaker import Outage
-from bucketcast.deployment import DeployedTarget
-from bucketcast.deployment.health import Health
+from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.deployment.health import Health, Probe, health
 from bucketcast.errors import NotConnected
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
@@ -33,7 +33,7 @@ class Condition(NamedTuple):
 
 
 def condition(
-    target: DeployedTarget, health: Health, outage: Outage | None, last: Last
+    target: DeployedTarget, report: Health, outage: Outage | None, last: Last
 ) -> Condition:
     """Return the state of a target, from what is known of it."""
     if target.state == "kept":
@@ -43,14 +43,14 @@ def condition(
     if not target.enabled:
         return Condition("off")
     since, next_try, error = (outage.since, outage.next, outage.error) if outage else (0, 0, "")
-    away = error == NotConnected.__name__ and health.online is None
+    away = error == NotConnected.__name__ and report.online is None
     since = since or last.failing
-    if health.online is False or away:
+    if report.online is False or away:
         return Condition("offline", since, next_try)
     if since:
         return Condition("failing", since, next_try)
-    unchecked: State = "unknown" if health.why else "probing"
-    return Condition("online" if health.online else unchecked)
+    unchecked: State = "unknown" if report.why else "probing"
+    return Condition("online" if report.online else unchecked)
 
 
 class Status(NamedTuple):
@@ -102,3 +102,31 @@ def read_statuses(
         for target, report in zip(targets, reports, strict=True)
     ]
     return statuses, counts
+
+
+class TargetStats(NamedTuple):
+    """The statistics of one target; numbers of messages are None if SQS does not answer."""
+
+    arn: str
+    counts: Counts
+    in_flight: int | None
+    waiting: int | None
+    state: State = "absent"
+
+
+def target_stats(deployment: Deployed, aws: Aws) -> list[TargetStats]:
+    """Return the statistics of a deployment's targets, and of removed ones with counts.
+
+    Raises:
+        AwsError: AWS does not answer.
+    """
+    targets = deployment.all_targets
+    reports = health(targets, aws, [Probe()] * len(targets))
+    statuses, counted = read_statuses(targets, reports, deployment.state_table, aws)
+    stats = {arn: TargetStats(arn, counts, 0, 0) for arn, counts in counted.items()}
+    for status in statuses:
+        arn, report = status.target.arn, status.health
+        waiting = None if report.waiting is None else report.waiting - (report.in_flight or 0)
+        state = status.condition.state
+        stats[arn] = TargetStats(arn, status.events, report.in_flight, waiting, state)
+    return [stats[arn] for arn in sorted(stats)]

@@ -1,7 +1,7 @@
 """Read traces from the functions' logs: lines of `bucketcast.delivery.tracing`."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery import tracing
@@ -10,14 +10,7 @@ ANY: Final = "trace"
 """The pattern that matches every trace line."""
 
 
-class LoggedLine(NamedTuple):
-    """A log line and its time in Unix ms."""
-
-    at: int
-    line: tracing.Line
-
-
-def lines(pattern: str, functions: Iterable[str], since: int, aws: Aws) -> Iterator[LoggedLine]:
+def lines(pattern: str, functions: Iterable[str], since: int, aws: Aws) -> Iterator[tracing.Line]:
     """Yield the trace lines of these functions that contain the pattern, since Unix ms.
 
     Raises:
@@ -27,7 +20,7 @@ def lines(pattern: str, functions: Iterable[str], since: int, aws: Aws) -> Itera
         for event in _events(function, f'"{pattern}"', since, aws):
             line = tracing.read(event["message"])
             if line is not None:
-                yield LoggedLine(event["timestamp"], line)
+                yield line
 
 
 def _events(function: str, pattern: str, since: int, aws: Aws) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.delivery.tracing import Line
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.diagnose import steps
@@ -128,14 +129,12 @@ def _send(
         list(pool.map(send, range(0, len(events), _BATCH)))
 
 
-def _wait(
-    out: Output, lines: Callable[[], Iterable[logs.LoggedLine]], trial: Trial, end: float
-) -> None:
+def _wait(out: Output, lines: Callable[[], Iterable[Line]], trial: Trial, end: float) -> None:
     """Read the logs until each step of each event is known, or the time is over."""
     shown = time.monotonic()
     while True:
         try:
-            for _, line in lines():
+            for line in lines():
                 trial.add_steps(steps.read_steps(line))
         except AwsError as error:
             if not error.silent:
@@ -185,8 +184,8 @@ def _rows(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _ordered_steps(trial: Trial, event: str) -> list[Step]:
-    """Return an event's steps by stage, then time: a quick target may log before ingest does."""
-    return sorted(trial.steps.get(event, ()), key=lambda step: (steps.rank(step.kind), step.at))
+    """Return an event's steps by time, then stage."""
+    return sorted(trial.steps.get(event, ()), key=lambda step: (step.at, steps.rank(step.kind)))
 
 
 def _document(trial: Trial, event: str) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ def read(bucket: str, key: str, since: float, deployment: Deployed, aws: Aws) ->
     trace_id = object_id(bucket, key)
     start = int((time.time() - since) * 1000)
     lines = logs.lines(trace_id, deployment.functions, start, aws)
-    return ordered(step for entry in lines for step in steps.read_steps(entry.line, trace_id))
+    return ordered(step for line in lines for step in steps.read_steps(line, trace_id))
 
 
 def ordered(steps: Iterable[Step]) -> list[Step]:

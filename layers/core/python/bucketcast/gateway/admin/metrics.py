@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from bucketcast.deployment.stats import TargetStats
+from bucketcast.deployment.status import TargetStats
 from bucketcast.destination import Destination, TargetArn
 from bucketcast.state.usage import BucketUsage
 from bucketcast.topics.aws.metrics import Pubsub
@@ -77,6 +77,12 @@ def cluster(stats: Sequence[TargetStats], server: str, topics: Pubsub) -> str:
     for name, help_text, number in _BY_TARGET:
         numbers = {_target_labels(target.arn, server): number(target) for target in stats}
         lines += _family(f"minio_notify_{name}", help_text, numbers)
+    help_text = "1 if the target fails or cannot be reached, by its last events"
+    failing = {
+        _target_labels(target.arn, server): int(target.state in ("failing", "offline"))
+        for target in stats
+    }
+    lines += _family("bucketcast_target_failing", help_text, failing, "gauge")
     for name, count in topics._asdict().items():
         lines += _family(f"pubsub_{name}", _PUBSUB[name], {server_labels: count})
     return "\n".join(lines) + "\n"

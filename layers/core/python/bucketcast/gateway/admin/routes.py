@@ -14,8 +14,7 @@ from starlette.routing import BaseRoute, Route
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment.health import health
-from bucketcast.deployment.stats import TargetStats, target_stats
-from bucketcast.deployment.status import read_statuses
+from bucketcast.deployment.status import TargetStats, read_statuses, target_stats
 from bucketcast.dynamic_targets.api import AdminConfig
 from bucketcast.errors import BucketcastError
 from bucketcast.gateway.admin import metrics, prometheus_token

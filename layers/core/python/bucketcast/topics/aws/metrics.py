@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.deployment.stats import TargetStats
+from bucketcast.deployment.status import TargetStats
 from bucketcast.destination import Destination
 from bucketcast.state.counters import Counters
 
