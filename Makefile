@@ -8,8 +8,9 @@ RUN := .venv/bin/python
 # Tools of the terminal's other projects must not leak in. Where no bytecode is written, each of the
 # thousand processes of a test run compiles the CDK or boto3 again.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
-# Node 20 works; the banner about its end of life would stand before every message.
+# Node 20 works; the banners about its end of life would stand before every message.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
+export AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED := true
 
 .DEFAULT_GOAL := help
 .PHONY: help demo up spark stop test check model chaos clients bench setup lock audit clean

@@ -125,10 +125,25 @@ def _roll_out() -> None:
             "deploy", [*command, "--require-approval", "never", *QUIET], aws_environment()
         ).finish(DEPLOY_SECONDS)
     except Failure as failure:
-        tail = background.log_tail(emulator.NAME)
-        raise Failure(
-            f"{failure}\nlast lines of {background.log(emulator.NAME)}:\n{tail}"
-        ) from None
+        log, tail = background.log(emulator.NAME), background.log_tail(emulator.NAME)
+        noise = f"{failure}\nlast lines of {log}:\n{tail}"
+        raise Failure("\n".join([*reasons(STACK), noise])) from None
+
+
+def reasons(stack: str) -> list[str]:
+    """Return why the last operation on the stack failed, by resource; the log may not say it."""
+    try:
+        events = clients.cloudformation().describe_events(StackName=stack)["OperationEvents"]
+    except ClientError:  # another emulator may not know this operation
+        return []
+    return [
+        f"{event.get('LogicalResourceId', stack)}: {reason}"
+        for event in events
+        if event.get("OperationId") == events[0].get("OperationId")
+        and event.get("ResourceType") != "AWS::CloudFormation::Stack"
+        and "FAILED" in (event.get("ValidationStatus") or event.get("ResourceStatus", ""))
+        and (reason := event.get("ValidationStatusReason") or event.get("ResourceStatusReason"))
+    ]
 
 
 def _settle() -> None:

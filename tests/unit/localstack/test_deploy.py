@@ -1,10 +1,12 @@
-"""A deploy is skipped only if all inputs of the synthesis are unchanged."""
+"""A deploy is skipped only if no input of the synthesis changed; a failed one has a reason."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from localstack import deploy
+from localstack import clients, deploy
+from localstack.layout import Failure
 
 
 @pytest.fixture
@@ -25,3 +27,35 @@ def test_changed_or_new_input_changes_the_fingerprint(checkout: Path, name: str)
     before = deploy.fingerprint(checkout / "config.toml")
     (checkout / name).write_text("changed")
     assert deploy.fingerprint(checkout / "config.toml") != before
+
+
+def test_the_reason_of_a_failed_deploy_comes_before_the_logs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken = {
+        "OperationId": "2",
+        "LogicalResourceId": "images",
+        "ResourceType": "AWS::S3::Bucket",
+        "ValidationStatus": "FAILED",
+        "ValidationStatusReason": "'images' already exists",
+    }
+    broken = {
+        "OperationId": "2",
+        "LogicalResourceId": "ingest",
+        "ResourceType": "AWS::Lambda::Function",
+        "ResourceStatus": "CREATE_FAILED",
+        "ResourceStatusReason": "no such layer",
+    }
+    whole = {**broken, "ResourceType": "AWS::CloudFormation::Stack"}
+    fine = {**broken, "ResourceStatus": "CREATE_COMPLETE"}
+    earlier = {**broken, "OperationId": "1"}
+    client = Mock()
+    client.describe_events.return_value = {"OperationEvents": [whole, taken, fine, broken, earlier]}
+    client.describe_stacks.return_value = {"Stacks": []}
+    monkeypatch.setattr(clients, "cloudformation", lambda: client)
+    monkeypatch.setattr(deploy, "Running", Mock(side_effect=Failure("deploy failed")))
+    with pytest.raises(Failure) as failed:
+        deploy._roll_out()
+    first, second, third, *_ = str(failed.value).splitlines()
+    assert (first, second) == ("images: 'images' already exists", "ingest: no such layer")
+    assert third == "deploy failed"
