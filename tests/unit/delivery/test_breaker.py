@@ -13,7 +13,6 @@ from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
     NotConnected,
-    Rejected,
     Throttled,
 )
 from bucketcast.limits import COUNTED_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
@@ -21,7 +20,6 @@ from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
     NOW,
-    ONCE,
     PLAIN,
     SENT,
     WELL,
@@ -82,12 +80,6 @@ def test_paused_target_is_sent_nothing_and_the_reason_is_stored() -> None:
     assert (counts(outcome), outcome.waiting) == ((0, 0, 0), 3)
     (sent,) = bench.queue.sent
     assert sent.history == History(SENT, 0, PAUSED, "Paused")
-
-
-def test_in_order_the_events_of_a_paused_target_stay_where_they_are() -> None:
-    bench = paused_bench(policy=IN_ORDER)
-    outcome = bench(message("1", "a"), message("2", "b"))
-    assert (outcome.stay, bench.queue.sent) == (["1", "2"], [])
 
 
 def test_events_of_a_paused_target_are_dead_lettered_before_sqs_drops_them() -> None:
@@ -174,31 +166,12 @@ def test_where_it_is_not_known_how_many_wait_none_is_hidden(depth: int | None, l
     assert (outcome.stay, len(bench.queue.sent)) == ([], 1)
 
 
-def test_waiting_event_is_dead_lettered_at_the_end_of_its_term() -> None:
-    bench = silent_bench()
-    assert bench(message("1", "a", failed(0, str(SILENT), NOW - TERM_MS - 1))).dead == 1
-    assert bench.queue.reasons[0].startswith("no answer within 10 s (given up after 13 days")
-
-
-def test_broken_messages_are_dead_lettered_while_it_is_open() -> None:
-    bench = silent_bench()
-    broken = message("1", "a")._replace(body="rubbish")
-    assert counts(bench(broken, broken, message("2", "b"))) == (0, 0, 2)
-
-
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])
 def test_in_order_waiting_messages_stay(policy: Policy) -> None:
     """Also behind what cannot be opened: what is not said to stay is deleted."""
     bench = silent_bench(policy=policy)
     outcome = bench(NEWER, message("1", "a"), message("2", "b"))
     assert (sorted(outcome.stay), bench.target.batches) == (["1", "2", "newer"], [])
-    assert bench.queue.sent == []
-
-
-def test_once_events_are_lost_while_it_is_open() -> None:
-    bench = silent_bench(policy=ONCE)
-    outcome = bench(message("1", "ab"), message("2", "c"))
-    assert (bench.target.batches, counts(outcome), outcome.stay) == ([], (0, 0, 3), [])
     assert bench.queue.sent == []
 
 
@@ -237,14 +210,6 @@ def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
     assert bench.store.read() == WELL
 
 
-def test_a_refused_event_is_an_answer(clock: Clock) -> None:
-    bench = silent_bench()
-    bench.target.answer = everything(Rejected("never"))
-    clock.now += 1
-    bench(message("1", "a"))
-    assert bench.store.read() == Outage(0, 0, tries=0, refusals=1, counted="")
-
-
 def test_the_first_event_that_a_target_takes_is_written_once_for_its_settings() -> None:
     store = Mock(wraps=LocalStore())
     for settings in ("old", "old", "new"):
@@ -262,27 +227,6 @@ def test_of_all_functions_one_probes() -> None:
     gates = [each.begin_batch(lambda: 25.0) for each in breakers]
     assert sorted(gate.name for gate in gates) == ["HALF_OPEN"] + ["OPEN"] * 4
     assert {each.pause() for each in breakers[1:]} == {10}, "they come back when more is known"
-
-
-def test_a_probe_of_a_function_that_was_killed_is_taken_over(clock: Clock) -> None:
-    store = LocalStore()
-    store.record(Outage(NOW - 60_000, NOW), probed=False)
-    assert Breaker(store).begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
-    clock.now += 24.9
-    other = Breaker(store)
-    assert other.begin_batch(lambda: 25.0) is BreakerState.OPEN
-    clock.now += 0.1
-    assert other.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
-
-
-def test_a_late_failure_of_another_function_ends_no_probe(clock: Clock) -> None:
-    store = LocalStore()
-    store.record(Outage(NOW - 60_000, NOW), probed=False)
-    late, prober = Breaker(store), Breaker(store)
-    assert prober.begin_batch(lambda: 25.0) is BreakerState.HALF_OPEN
-    late.record_failure(SILENT)
-    clock.now += 11
-    assert Breaker(store).begin_batch(lambda: 25.0) is BreakerState.OPEN
 
 
 @pytest.mark.parametrize(

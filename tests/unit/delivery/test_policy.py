@@ -13,7 +13,6 @@ from bucketcast.delivery.queue import Outgoing
 from bucketcast.errors import (
     DeliveryError,
     NotConnected,
-    Rejected,
     Retryable,
     Throttled,
     TimedOut,
@@ -32,7 +31,6 @@ from tests.unit.delivery.bench import (
     IN_ORDER,
     NEW,
     NOW,
-    ONCE,
     PLAIN,
     Bench,
     counts,
@@ -165,18 +163,6 @@ def test_where_tries_are_limited_all_events_have_theirs_side_by_side(error: Deli
 
 
 # Once, and redriven
-
-
-def test_once_a_failed_event_is_lost_and_counted() -> None:
-    bench = Bench(only({"a": BUSY, "b": Rejected("never")}), ONCE)
-    outcome = bench(message("1", "abc"))
-    assert (counts(outcome), outcome.stay, bench.queue.sent) == ((1, 0, 2), [], [])
-
-
-def test_once_a_message_that_crashes_the_function_is_given_up() -> None:
-    bench = Bench(policy=ONCE)
-    assert bench(message("1", "a", receives=4)).dead == 1
-    assert bench(message("2", "a", receives=3)).delivered == 1
 
 
 def test_redriven_events_have_no_limit_but_the_term() -> None:
