@@ -34,7 +34,9 @@ def contract(*kinds: str) -> dict[str, tuple[str, ...]]:
 
 PARTS: Final = {
     "e2e": (*PYTEST, "tests/e2e", "--ignore", "tests/e2e/own_stack"),
-    "unit": (*PYTEST, "tests/unit"),
+    # One process computes all of a simulation, so that it begins early and beside the others.
+    "unit-simulation": (*PYTEST, "tests/unit/simulation"),
+    "unit": (*PYTEST, "tests/unit", "--ignore", "tests/unit/simulation"),
     "deploys": (*PYTEST, "tests/e2e/own_stack"),
     "glue-4.1": (*PYTEST, "tests/glue"),
     "infra": (*PYTEST, "tests/infra"),
