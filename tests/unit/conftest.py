@@ -128,7 +128,7 @@ def run(aws: MotoAws, capsys: pytest.CaptureFixture[str]) -> Run:
         code = cli.main(words, aws=lambda **_: aws)
         captured = capsys.readouterr()
         said = captured.out + captured.err
-        if not {"--json", "--wide", "config", "import", "export"}.intersection(words):
+        if not {"--json", "config", "import", "export"}.intersection(words):
             # People read one name of a target everywhere, `webhook:primary`.
             arn = re.search(r"(?<!^ARN: )arn:minio:sqs:\S*:[\w-]+:\w+", said, re.MULTILINE)
             assert arn is None

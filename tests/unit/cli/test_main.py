@@ -22,7 +22,10 @@ from tests.unit.moto_aws import MotoAws, refusal
     [
         ("evnt", "unknown command 'evnt': did you mean 'event'? commands are event, "),
         ("event ad", "unknown command 'ad': did you mean 'add'? commands are add, apply, "),
-        ("target ls --wde", "unknown option '--wde': did you mean '--wide'? options are --wait, "),
+        (
+            "target ls --wach",
+            "unknown option '--wach': did you mean '--watch'? options are --wait, ",
+        ),
         ("event add", "BUCKET is missing"),
         ("cost", "--events-per-day is missing"),
         ("target ls --wait nan", "--wait: 'nan' is not a valid integer range"),
@@ -179,7 +182,7 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
     typed = {"COMP_WORDS": "bucketcast target ls --w", "COMP_CWORD": word}
     variable |= {"_BUCKETCAST_COMPLETE": f"{shell}_complete", **typed}
     offered = subprocess.run(program, env=variable, capture_output=True, text=True, check=True)
-    assert "--wide" in offered.stdout
+    assert "--watch" in offered.stdout
     assert "--wait" in offered.stdout
 
 

@@ -87,6 +87,6 @@ def test_a_recorded_event_is_sent_or_shown_as_it_came(run: Run, aws: MotoAws) ->
     event = only(aws)
     assert bytes(event.record) in PUT.read_bytes()
     assert [each["id"] for each in shown["events"]] == [event.id]
-    (message,) = shown["messages"]
+    (message,) = shown["deliveries"]
     assert '"Key":"uploads/photos/cat.jpg"' in message["body"]
     assert run("send", str(PUT), *TARGET, "--event", "put").code == 2

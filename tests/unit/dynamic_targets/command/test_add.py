@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
-from tests.unit.conftest import Run, cells
+from tests.unit.conftest import Run
 from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws
 
@@ -30,17 +30,16 @@ def test_target_is_added_listed_used_and_removed(run: Run, aws: MotoAws) -> None
     assert (ran.document["arn"], ran.document["what"]) == (HOOK, "created")
     (note,) = ran.document["notes"]
     assert "endpoint: is http://, so that events and auth_token can be read" in note
-    rows = {row[0]: row[1:] for row in cells(run("target", "ls", "--wide").out)}
-    assert rows["webhook:audit"][:8] == ["online", "0", "0", "-", "-", "0", "0", "at run time"]
-    assert rows["webhook:primary"][7] == "by the deploy"
+    listed = run("target", "ls", "--json").document["targets"]
+    made = {target["id"]: target["made"] for target in listed}
+    assert made == {"audit": "at run time", "primary": "by the deploy", "main": "by the deploy"}
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is True
     explained = run("explain", "s3://uploads/x", "--event", "put", "--json").document
     assert [entry["target"] for entry in explained["deliveries"]] == [HOOK]
-    assert (
-        run("target", "rm", "webhook:audit", "--discard", "--yes").out == "Removed webhook:audit\n"
-    )
+    ran = run("target", "rm", "webhook:audit", "--discard", "--yes")
+    assert ran.out == "Removed webhook:audit\nRules that name it, whose events are dropped: 1\n"
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is False
     assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)

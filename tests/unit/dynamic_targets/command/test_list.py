@@ -70,10 +70,7 @@ def test_ls_shows_counts_of_sent_and_dropped_events(run: Run, aws: MotoAws) -> N
         {"arn": topic, "events": {"sent": 4, "failed": 0, "dead": 2, "skipped": 0}},
         {"arn": missing, "events": {"sent": 0, "failed": 0, "dead": 0, "skipped": 3}},
     ]
-    ran = run("target", "ls", "--wide")
-    _, _, row = cells(ran.out)
-    assert row[:8] == ["webhook:primary", "online", "0", "0", "-", "-", "5", "2"]
-    assert row[8:] == ["by the deploy", WEBHOOK, "webhook.example.org"]
+    ran = run("target", "ls")
     assert ran.err == (
         "note: 3 events for webhook:gone dropped: there was no such target or topic\n"
     )

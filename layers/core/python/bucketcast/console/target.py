@@ -14,7 +14,7 @@ from bucketcast.console.flow import watch_of
 from bucketcast.console.pages import Link, command_line, page
 from bucketcast.deployment.health import health
 from bucketcast.deployment.status import read_statuses
-from bucketcast.dynamic_targets.command.rows import WIDE_COLUMNS, cells
+from bucketcast.dynamic_targets.command.rows import ALL_COLUMNS, cells
 from bucketcast.dynamic_targets.command.show import shown_settings
 from bucketcast.terminal import params
 from bucketcast.terminal.remarks import remarks
@@ -26,7 +26,7 @@ def show(request: Request) -> Response:
     reports = health([target], context.aws, [watch.probe(target)])
     (status,), _ = read_statuses([target], reports, context.deployed.state_table, context.aws)
     now = round(time.time() * 1_000)
-    figures = list(zip(WIDE_COLUMNS, cells(status, now), strict=True))
+    figures = list(zip(ALL_COLUMNS, cells(status, now), strict=True))
     settings = Answer(context=context, heading="Settings")
     rows = dict(figures[-2:]) | shown_settings(target, context.aws)
     if rows["ADDRESS"] == rows.get("endpoint"):

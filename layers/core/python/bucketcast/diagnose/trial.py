@@ -15,17 +15,13 @@ from bucketcast.event import Event
 from bucketcast.shapes import aws as s3_record
 
 NAME: Final = "bucketcast-test"
-"""The principal and rule of each event and the beginning of its request id; by default also the
-bucket."""
+"""The bucket, principal and rule of each event, and the beginning of its key and request id."""
 _ENDS: Final = ("delivered", "dead")
 
 
-def make_events(name: str, bucket: str, key: str, count: int) -> list[Event]:
-    """Return events as ingest reads them, each with its own key; `key` "" stands for a new one."""
-    base = key or f"{NAME}/{uuid4().hex}"
-    width = len(str(count))
-    keys = [f"{base}-{n:0{width}}" for n in range(1, count + 1)] if count > 1 else [base]
-    return [_event(name, bucket, key) for key in keys]
+def make_events(name: str, count: int) -> list[Event]:
+    """Return events of this name as ingest reads them, each with a new key."""
+    return [_event(name) for _ in range(count)]
 
 
 def notification_body(event: Event) -> str:
@@ -33,12 +29,12 @@ def notification_body(event: Event) -> str:
     return f'{{"Records":[{bytes(event.record).decode()}]}}'
 
 
-def _event(name: str, bucket: str, key: str) -> Event:
+def _event(name: str) -> Event:
     now = time.time()
     event = Event(
         name,
-        bucket,
-        key,
+        NAME,
+        f"{NAME}/{uuid4().hex}",
         time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03}Z",
         f"{int(now * 1e9):016X}",
         msgspec.Raw(b"{}"),

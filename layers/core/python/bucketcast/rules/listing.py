@@ -30,17 +30,8 @@ Rules = dict[str, list[Rule]]
 """Rules by bucket; a bucket without rules has an empty list."""
 
 
-class _ListedRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    bucket: str
-    arn: str
-    event: tuple[str, ...]
-    prefix: str = ""
-    suffix: str = ""
-    conditions: tuple[Condition, ...] = ()
-    name: str = ""
-    label: str = ""
-    filters: tuple[str, ...] = ()
-    disabled: bool = False
+class _ListedRule(Rule, forbid_unknown_fields=True, rename={"events": "event"}, frozen=True):
+    events: tuple[str, ...]
     id: str = ""
     deployed: bool = True
 
@@ -138,7 +129,7 @@ def _check_entry(
             except ValueError as error:
                 errors.append(ConfigError(f"{path}.{field}", str(error), _FORM))
     try:
-        names.from_words(",".join(entry.event))
+        names.from_words(",".join(entry.events))
     except ValueError as error:
         errors.append(ConfigError(f"{path}.event", str(error), _FORM))
     for condition in entry.conditions:
@@ -157,15 +148,6 @@ def _check_entry(
 
 
 def _rule(entry: _ListedRule) -> Rule:
-    return Rule(
-        bucket=entry.bucket,
-        arn=Destination.of(entry.arn).plain,
-        events=names.from_words(",".join(entry.event)),
-        prefix=entry.prefix,
-        suffix=entry.suffix,
-        conditions=entry.conditions,
-        name=entry.name,
-        label=entry.label,
-        filters=entry.filters,
-        disabled=entry.disabled,
-    )
+    fields = {name: getattr(entry, name) for name in Rule.__struct_fields__}
+    events = names.from_words(",".join(entry.events))
+    return Rule(**fields | {"arn": Destination.of(entry.arn).plain, "events": events})

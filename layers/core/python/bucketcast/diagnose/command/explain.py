@@ -69,7 +69,7 @@ def command(out: Output, /, source: str, **options: Any) -> None:
     deployment, aws = out.deployed()
     explanation = explain_deployed(events, deployment, aws)
     if out.json:
-        out.answer(_document(explanation))
+        out.answer(document(explanation))
         return
     for event in events:
         out.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
@@ -193,22 +193,12 @@ def lines(message: Message) -> Iterator[str]:
     yield from (f"  {line}" for line in message.body.decode(errors="replace").split("\n"))
 
 
-def document_of(event: Event) -> dict[str, str]:
-    return {"name": event.name, "bucket": event.bucket, "key": event.key, "id": event.id}
-
-
-def delivery_document(message: Message) -> dict[str, Any]:
+def document(explanation: Explanation) -> dict[str, Any]:
     return {
-        "target": message.target,
-        "event": message.event.id,
-        "headers": dict(message.headers),
-        "body": message.body.decode(),
-    }
-
-
-def _document(explanation: Explanation) -> dict[str, Any]:
-    return {
-        "events": [document_of(event) for event in explanation.events],
+        "events": [
+            {"name": event.name, "bucket": event.bucket, "key": event.key, "id": event.id}
+            for event in explanation.events
+        ],
         "rules": [
             {
                 "id": answer.rule.name or answer.rule.id,
@@ -219,7 +209,15 @@ def _document(explanation: Explanation) -> dict[str, Any]:
             }
             for answer in explanation.answers
         ],
-        "deliveries": [delivery_document(message) for message in explanation.messages],
+        "deliveries": [
+            {
+                "target": message.target,
+                "event": message.event.id,
+                "headers": dict(message.headers),
+                "body": message.body.decode(),
+            }
+            for message in explanation.messages
+        ],
         "not_deployed": list(explanation.missing),
         "not_logged": list(explanation.not_logged),
     }

@@ -15,7 +15,7 @@ from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.diagnose.aws.objects import event_of
 from bucketcast.diagnose.command import explain
-from bucketcast.diagnose.explain import Message, offline_target
+from bucketcast.diagnose.explain import Explanation, Message, offline_target
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.limits import MESSAGE_EVENTS
@@ -59,18 +59,14 @@ def command(out: Output, source: str, *, arn: TargetArn, name: str | None, dry_r
         raise click.UsageError("--event is allowed with s3://BUCKET/KEY only, not with a file")
     else:
         events = explain.recorded(source)
-    messages = _messages(events, arn, deployment, aws) if dry_run else []
-    if not dry_run:
-        _send(events, target, aws)
-    summary = f"{counted(len(events), 'event')} to {target.name}, without asking the rules"
-    document = {
-        "target": target.arn,
-        "dry_run": dry_run,
-        "events": [explain.document_of(event) for event in events],
-        "messages": [explain.delivery_document(message) for message in messages],
-    }
-    lines = [line for message in messages for line in explain.lines(message)]
-    out.answer(document, *lines, f"{'Would send' if dry_run else 'Sent'} {summary}")
+    if dry_run:
+        messages = _messages(events, arn, deployment, aws)
+        lines = (line for message in messages for line in explain.lines(message))
+        out.answer(explain.document(Explanation(events, (), messages, ())), *lines)
+        return
+    _send(events, target, aws)
+    sent = f"Sent {counted(len(events), 'event')} to {target.name}, without asking the rules"
+    out.answer({"target": target.arn, "events": [event.id for event in events]}, sent)
 
 
 def _event_of(source: str, target: DeployedTarget, name: str, aws: Aws) -> Event:

@@ -18,7 +18,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
 from bucketcast.diagnose.steps import Step
-from bucketcast.diagnose.trial import NAME, Trial, make_events, notification_body, summary
+from bucketcast.diagnose.trial import Trial, make_events, notification_body, summary
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.state.breakers import Breakers
@@ -38,21 +38,10 @@ PAUSE_SECONDS = 1.0
 
 @click.command()
 @click.argument("arn", metavar="TARGET", type=params.target)
-@click.option("--event", "name", type=params.single_event, metavar="EVENT", help="[default: put]")
-@click.option("--bucket", type=params.bucket_name, metavar="NAME", default=NAME, show_default=True)
-@click.option(
-    "--key",
-    default="",
-    type=params.key_part,
-    metavar="KEY",
-    help=f"[default: {NAME}/ and a random part]",
-)
 @click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
 @params.period("--timeout", "30s", "How long to wait for the delivery.")
 @shared
-def command(  # noqa: PLR0913, PLR0917 - its options
-    out: Output, arn: TargetArn, name: str | None, bucket: str, key: str, count: int, timeout: float
-) -> int:
+def command(out: Output, arn: TargetArn, count: int, timeout: float) -> int:
     """Send a synthetic event through ingress queue, ingest and dispatch to one target.
 
     No rule is needed and no other target gets it. Receivers recognise it: its principal, its rule
@@ -69,11 +58,12 @@ def command(  # noqa: PLR0913, PLR0917 - its options
     deployment, aws = out.deployed()
     target = deployment.target(arn)
     _require_reachable(target, deployment, aws)
-    name = _name(target, name, key, aws)
+    # A put would leave a row for an object that does not exist.
+    name = _DELETE if is_mirror(target.kind, deployed.settings(target, aws)) else _PUT
     functions = [function for function in (deployment.ingest_function, target.function) if function]
     since = int(time.time() * 1000) - _SKEW_MS
     trial = Trial()
-    _send(make_events(name, bucket, key, count), target, deployment, trial, aws)
+    _send(make_events(name, count), target, deployment, trial, aws)
     _wait(
         out, lambda: logs.lines(logs.ANY, functions, since, aws), trial, time.monotonic() + timeout
     )
@@ -91,21 +81,6 @@ def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -
             f"{target.name} is paused since {moment(outage.paused)}: its events wait in its queue; "
             f"`bucketcast target resume {target.name}` ends the pause"
         )
-
-
-def _name(target: DeployedTarget, name: str | None, key: str, aws: Aws) -> str:
-    is_mirror_ = is_mirror(target.kind, deployed.settings(target, aws))
-    if is_mirror_ and key:
-        raise BucketcastError(
-            f"{target.name} has format = namespace: an object with the key {key} would lose its "
-            "row; without --key it is a key without an object"
-        )
-    if is_mirror_ and name not in (None, _DELETE):
-        raise BucketcastError(
-            f"{target.name} has format = namespace: {name} would leave a row for an object that "
-            f"does not exist; allowed is --event delete, which is the default there"
-        )
-    return name or (_DELETE if is_mirror_ else _PUT)
 
 
 def _send(

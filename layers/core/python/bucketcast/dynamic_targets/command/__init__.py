@@ -16,7 +16,6 @@ from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.command.pause import pause, resume
 from bucketcast.dynamic_targets.command.rows import (
     COLUMNS,
-    WIDE_COLUMNS,
     cells,
     document,
 )
@@ -132,8 +131,6 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) ->
         removed = dynamic_targets_of(deployment, aws).remove(arn, discard=discard)
         if rules:
             table.remove(naming)
-    if naming and not rules:
-        out.note(f"note: {counted(len(naming), 'rule')} for it stay, and their events are dropped")
     document = {
         "arn": removed.target.arn,
         "rules": len(naming),
@@ -144,56 +141,50 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) ->
     }
     messages = f"{counted(removed.waiting, 'message')} waiting, {removed.dead:,} dead"
     details = f"; {'discarded' if discard else 'kept'}: {messages}"
-    removed_rules = f"; and {counted(len(naming), 'rule')}" if naming and rules else ""
+    fate = "removed with it" if rules else "that name it, whose events are dropped"
     out.answer(
         document,
-        f"Removed {removed.target.name}"
-        + (details if removed.waiting or removed.dead else "")
-        + removed_rules,
+        f"Removed {removed.target.name}" + (details if removed.waiting or removed.dead else ""),
+        *([f"Rules {fate}: {len(naming):,}"] if naming else []),
     )
 
 
 @command.command()
 @params.wait("Timeout for a target's health check.", WAIT_SECONDS)
-@click.option("--wide", is_flag=True, help="Also show counts of events, ARNs and addresses.")
 @click.option("--watch", "watching", is_flag=True, help="Repeat it until Ctrl-C is pressed.")
 @shared
-def ls(out: Output, *, wait: int, wide: bool, watching: bool) -> None:
+def ls(out: Output, *, wait: int, watching: bool) -> None:
     """List targets with their health and queues; then reasons and errors.
 
     STATE is failing if most of the last tries failed, whatever the health check says, and offline
     if that fails; it runs in the target's own function, which also sends its events. WAITING is the
     length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
-    the age of the oldest event that is known to wait, LAST OK that of the last delivery. With
-    --wide, SENT counts events and FAILED failed attempts since the stack was created. --json has
-    messages in flight, too. With --watch a pipe gets a line for each change.
+    the age of the oldest event that is known to wait, LAST OK that of the last delivery. --json has
+    more, as `target show` does. With --watch a pipe gets a line for each change.
 
     \b
     Example:
       bucketcast target ls
-      bucketcast target ls --wide
+      bucketcast target ls --watch
     """  # noqa: D301 - click reads the character
     if watching and out.json:
         raise click.UsageError("--watch cannot be combined with --json")
     if watching:
-        watch(out, lambda: _rows(*out.deployed(read_seconds=wait)))
+        watch(out, lambda: _table(_read_all(*out.deployed(read_seconds=wait))[0]))
         return
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
-    targets = deployment.all_targets
-    entries, counts = read_statuses(targets, health(targets, aws), deployment.state_table, aws)
+    entries, counts = _read_all(deployment, aws)
     result = {
         "stack": deployment.stack,
         "targets": [document(row) for row in entries],
         "others": _others(entries, counts),
     }
     now = round(time.time() * 1_000)
-    columns = WIDE_COLUMNS if wide else COLUMNS
-    rows = [cells(row, now)[: len(columns)] for row in entries]
     hint = f"the stack {deployment.stack} has no targets: add one to bucketcast.toml and deploy"
-    out.table(result, columns, rows, hint)
+    out.table(result, COLUMNS, _table(entries), hint)
     if not out.json:
         for row in entries:
             if reason := remarks(row, now):
@@ -206,9 +197,13 @@ def ls(out: Output, *, wait: int, wide: bool, watching: bool) -> None:
             )
 
 
-def _rows(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[str]]:
-    targets, now = deployment.all_targets, round(time.time() * 1_000)
-    entries, _ = read_statuses(targets, health(targets, aws), deployment.state_table, aws)
+def _read_all(deployment: deployed.Deployed, aws: Aws) -> tuple[list[Status], Mapping[str, Counts]]:
+    targets = deployment.all_targets
+    return read_statuses(targets, health(targets, aws), deployment.state_table, aws)
+
+
+def _table(entries: Sequence[Status]) -> list[Sequence[str]]:
+    now = round(time.time() * 1_000)
     return [cells(row, now)[: len(COLUMNS)] for row in entries]
 
 

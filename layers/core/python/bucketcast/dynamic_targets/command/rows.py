@@ -9,7 +9,7 @@ from bucketcast.state.counters import Last
 from bucketcast.terminal.times import age, moment, moment_or_none
 
 COLUMNS = ("TARGET", "STATE", "WAITING", "DEAD", "OLDEST", "LAST OK")
-WIDE_COLUMNS = (*COLUMNS, "SENT", "FAILED", "MADE", "ARN", "ADDRESS")
+ALL_COLUMNS = (*COLUMNS, "SENT", "FAILED", "MADE", "ARN", "ADDRESS")
 _NEVER = "-"
 _BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
 
@@ -19,7 +19,7 @@ def _origin(target: deployed.DeployedTarget) -> str:
 
 
 def cells(row: Status, now: int) -> tuple[str, ...]:
-    """Return a target's row of the table with `WIDE_COLUMNS`, of which `COLUMNS` are the first."""
+    """Return a target's row of the table with `ALL_COLUMNS`, of which `COLUMNS` are the first."""
     health, last = row.health, row.last
     return (
         row.target.name,

@@ -12,7 +12,7 @@ from bucketcast.deployment.health import health
 from bucketcast.deployment.status import read_statuses
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.display import redacted_url
-from bucketcast.dynamic_targets.command.rows import WIDE_COLUMNS, cells, document
+from bucketcast.dynamic_targets.command.rows import ALL_COLUMNS, cells, document
 from bucketcast.rules import listing
 from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
@@ -44,7 +44,7 @@ def show(out: Output, arn: TargetArn | TopicArn, *, wait: int) -> None:
     now = round(time.time() * 1_000)
     queues = {"queue": target.queue, "dead_letter_queue": target.dead}
     settings = shown_settings(target, aws)
-    figures = dict(zip(WIDE_COLUMNS, cells(row, now), strict=True))
+    figures = dict(zip(ALL_COLUMNS, cells(row, now), strict=True))
     listed = [{"bucket": rule.bucket, **listing.document(rule)} for rule in rules]
     reasons = remarks(row, now)
     out.answer(
