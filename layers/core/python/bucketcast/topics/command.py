@@ -220,10 +220,8 @@ def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
 
 def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str]]:
     """Read each bucket's rules and return the bucket names by tenant and name of a topic."""
-    rules = Rules(table, aws.dynamodb)
-    buckets: dict[tuple[str, str], list[str]] = {}
-    for bucket in sorted(rules.versions(aws.bucket_names())):
-        for destination in {rule.to for rule in rules.active(bucket)}:
-            if isinstance(destination, TopicArn):
-                buckets.setdefault((destination.tenant, destination.name), []).append(bucket)
-    return buckets
+    buckets: dict[tuple[str, str], dict[str, None]] = {}
+    for rule in Rules(table, aws.dynamodb).all():
+        if isinstance(rule.to, TopicArn) and not rule.disabled:
+            buckets.setdefault((rule.to.tenant, rule.to.name), {})[rule.bucket] = None
+    return {topic: list(names) for topic, names in buckets.items()}

@@ -9,7 +9,7 @@ from bucketcast.notifications.command.bucket_ls import ls
 from bucketcast.notifications.document import EVENTS, Part, Via
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging, params
-from bucketcast.terminal.output import Output, counted, shared, yes_option
+from bucketcast.terminal.output import Output, shared, yes_option
 from bucketcast.terminal.params import events
 
 
@@ -144,8 +144,7 @@ def detach(out: Output, bucket: str, *, via: Via | None, yes: bool) -> None:
     changed = attachments.detach(bucket, via)
     status = attachments.read_status(bucket)
     if rules and not status.via:
-        stay = counted(len(rules), "rule")
-        out.note(f"note: {stay} stay; `bucketcast event rm {bucket}` removes them")
+        out.note(f"note: its rules stay; `bucketcast event rm {bucket}` removes them")
     document = {
         "bucket": bucket,
         "changed": changed,

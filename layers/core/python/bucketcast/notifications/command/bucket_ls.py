@@ -1,5 +1,6 @@
 """`bucketcast bucket ls`: connected buckets and their other notifications."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -43,7 +44,8 @@ def ls(out: Output, bucket: str | None) -> None:
     buckets = Attachments(deployment, aws)
     names = [bucket] if bucket else aws.bucket_names()
     states = _look(buckets, names, aws)
-    rules = _rules(deployment.state_table, names, aws)
+    with aws_errors():
+        rules = Counter(each.bucket for each in Rules(deployment.state_table, aws.dynamodb).all())
     listed = [
         status
         for status in states
@@ -74,13 +76,6 @@ def _look(buckets: Attachments, names: Iterable[str], aws: Aws) -> list[Attachme
     _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(buckets.read_status, names))
-
-
-def _rules(table: str, names: Iterable[str], aws: Aws) -> dict[str, int]:
-    rules = Rules(table, aws.dynamodb)
-    with aws_errors():
-        existing = rules.versions(names)
-        return {name: len(rules.of(name)) if name in existing else 0 for name in names}
 
 
 def _transport(state: AttachmentStatus) -> str:

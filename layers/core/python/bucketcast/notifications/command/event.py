@@ -145,9 +145,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
       bucketcast event ls uploads
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    with aws_errors():
-        names = [bucket] if bucket else Rules(deployment.state_table, aws.dynamodb).buckets()
-    rules = [rule for name in names for rule in _read_rules(deployment, name, arn, aws)]
+    rules = _read_rules(deployment, bucket, arn, aws)
     known = existing_targets(rules, deployment, aws)
     rows = [
         (
@@ -245,13 +243,16 @@ def rm(
 
 
 def _read_rules(
-    deployment: deployed.Deployed, bucket: str, arn: TargetArn | None, aws: Aws
+    deployment: deployed.Deployed, bucket: str | None, arn: TargetArn | None, aws: Aws
 ) -> list[Rule]:
-    """Read the bucket's rules for an ARN, or all, ordered by ARN and filter."""
+    """Read the rules of a bucket, or of all, for an ARN, or all, ordered by ARN and filter."""
+    table = Rules(deployment.state_table, aws.dynamodb)
     with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)
+        rules = table.of(bucket) if bucket else table.all()
     matching = [rule for rule in rules if arn is None or rule.arn == arn.plain]
-    return sorted(matching, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
+    return sorted(
+        matching, key=lambda rule: (rule.bucket, rule.arn, rule.prefix, rule.suffix, rule.events)
+    )
 
 
 def _is_exact_match(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any]) -> bool:
