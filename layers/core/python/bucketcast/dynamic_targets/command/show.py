@@ -69,7 +69,7 @@ def shown_settings(target: deployed.DeployedTarget, aws: Aws) -> dict[str, str]:
     options = options_of(declared)
     return {
         key: _HIDDEN
-        if options[key].hides(value) and not value.startswith(REFERENCE)
+        if key in options and options[key].hides(value) and not value.startswith(REFERENCE)
         else redacted_url(value)
         if "://" in value
         else value
