@@ -89,8 +89,11 @@ text = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"
 def test_any_document_is_the_same_after_being_rules(queues: list[Queue]) -> None:
     assert read(document.write(queues)) == queues
     kept = conversion.rules("uploads", queues, [])
-    assert [conversion.configuration(each) for each in kept] == queues
+    assert [conversion.configuration(each, to_minios=True) for each in kept] == queues
     assert conversion.rules("uploads", queues, kept) == kept
+    named = [conversion.configuration(each) for each in kept]  # others' clients may write it back
+    assert all(queue.id for queue in named)
+    assert conversion.rules("uploads", named, kept) == kept
 
 
 def test_an_empty_document_is_written_as_minio_writes_it() -> None:

@@ -78,10 +78,9 @@ class Notifications:
         return answer
 
     async def _get(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        call = admitted.call
-        await send_response(
-            send, await in_thread(admitted, self.get, call.bucket, requested_id(call))
-        )
+        call, is_minios = admitted.call, _is_minios(admitted.call)
+        asked = call.bucket, requested_id(call)
+        await send_response(send, await in_thread(admitted, self.get, *asked, to_minios=is_minios))
 
     async def _put(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
@@ -91,7 +90,7 @@ class Notifications:
         if not admitted.body.payload.length:
             raise S3Error("MissingContentLength")
         text = await admitted.body.read(xml.MAX_BYTES)
-        whole = call.headers.get("user-agent", "").startswith(_MINIOS)
+        whole = _is_minios(call)
         await in_thread(admitted, self.put, call.bucket, text, admitted.user, whole=whole)
         await send_response(send)
 
@@ -116,7 +115,7 @@ class Notifications:
                     raise S3Error(code, BucketName=bucket) from None
                 raise
 
-    def get(self, bucket: str, id: str = "") -> bytes:  # noqa: A002 - Ceph's word
+    def get(self, bucket: str, id: str = "", *, to_minios: bool = False) -> bytes:  # noqa: A002 - Ceph's word
         """Return the configuration, or its part with this `Id`.
 
         It leaves out disabled rules and those of targets that are not deployed, but keeps
@@ -134,7 +133,11 @@ class Notifications:
                 stored = [rule for rule in stored if conversion.shown_id(rule) == id]
                 if not stored:
                     raise S3Error("NoSuchKey", f"{bucket} has no notification {id}", Key=id)
-            queues = [conversion.configuration(rule) for rule in stored if exists(rule.arn)]
+            queues = [
+                conversion.configuration(rule, to_minios=to_minios)
+                for rule in stored
+                if exists(rule.arn)
+            ]
         return document.write(
             queues,
             [
@@ -236,6 +239,10 @@ class Notifications:
             )
         ]
         return Document(document_given.queues, resolved)
+
+
+def _is_minios(call: RawRequest) -> bool:
+    return call.headers.get("user-agent", "").startswith(_MINIOS)
 
 
 def requested_id(call: RawRequest) -> str:

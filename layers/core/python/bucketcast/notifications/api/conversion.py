@@ -15,21 +15,26 @@ from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 
 ID_PREFIX: Final = "bucketcast:"
-"""The prefix of the `Id` of a rule that S3's XML cannot express."""
+"""The prefix of the `Id` of a rule that has none, or that S3's XML cannot express."""
 
 
-def configuration(rule: Rule) -> Queue:
-    """Return the configuration of a rule in S3's API."""
+def configuration(rule: Rule, *, to_minios: bool = False) -> Queue:
+    """Return the configuration of a rule in S3's API.
+
+    A rule without an `Id` gets one, as from S3, but none `to_minios` clients, as from MinIO.
+    """
     values = {"prefix": rule.prefix, "suffix": rule.suffix}
     default_names = tuple(name for name, value in values.items() if value)
     filters = tuple((name, values[name]) for name in rule.filters or default_names)
-    queue_id = f"{ID_PREFIX}{rule.id}" if rule.conditions or rule.name else rule.label
+    queue_id = f"{ID_PREFIX}{rule.id}"
+    if not (rule.conditions or rule.name) and (rule.label or to_minios):
+        queue_id = rule.label
     return Queue(rule.arn, rule.events, filters, queue_id)
 
 
 def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[Rule]:
     """Return a document's rules, with the conditions and names of stored rules."""
-    by_id = {f"{ID_PREFIX}{rule.id}": rule for rule in stored if rule.conditions or rule.name}
+    by_id = {f"{ID_PREFIX}{rule.id}": rule for rule in stored}
     converted = (_rule(bucket, queue, by_id.get(queue.id)) for queue in queues)
     # ARNs with and without a region are equal.
     return list(dict.fromkeys(converted))
