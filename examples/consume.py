@@ -138,10 +138,11 @@ def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str 
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     login |= {"sasl.username": sasl_username, "sasl.password": sasl_password}
     options = {"bootstrap.servers": brokers, "group.id": "none", "enable.auto.commit": False}
+    options["log_level"] = 0  # without a broker 20 lines a second
     consumer = client.Consumer(options | (login if sasl_username else {}))
     missing = client.KafkaError.UNKNOWN_TOPIC_OR_PART, client.KafkaError.LEADER_NOT_AVAILABLE
-    waiting(topic)
-    while (metadata := consumer.list_topics(topic, timeout=10).topics[topic]).error:
+    waiting(f"{topic} at {brokers}")
+    while (metadata := consumer.list_topics(topic, timeout=5).topics[topic]).error:
         if metadata.error.code() not in missing:
             raise client.KafkaException(metadata.error)
         time.sleep(1)

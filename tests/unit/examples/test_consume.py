@@ -45,3 +45,11 @@ def test_missing_client_is_reported(reader: Callable[..., None]) -> None:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
         assert result.returncode == 1
         assert install[0] in result.stderr
+
+
+def test_kafka_without_a_broker_is_one_error() -> None:
+    command = [sys.executable, consume.__file__, "kafka", "--brokers=127.0.0.1:9", "--topic=x"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    first, second = result.stderr.splitlines()
+    assert first == "waiting for events of x at 127.0.0.1:9"
+    assert second.startswith("cannot read from kafka: ")
