@@ -128,6 +128,9 @@ def test_get_shows_radosgw_admins_fields_without_the_login(run: Run, aws: MotoAw
     printed = run("topic", "get", "b", "--tenant", "acme").out
     assert "push_endpoint: https://h/x\n" in printed
     assert "hunter2" not in printed
+    for line in ("persistent: yes", "time_to_live: -", "max_retries: 3", "subscribed_buckets: -"):
+        assert f"{line}\n" in printed
+    assert not {"True", "None", "[]", "''"}.intersection(printed.split())
 
 
 def dead_letter(aws: MotoAws, url: str, body: str) -> None:
@@ -199,7 +202,8 @@ def test_rm_removes_the_queue_and_may_be_repeated(run: Run, aws: MotoAws) -> Non
     [
         (("get", "b"), 1, "no topic b; `bucketcast topic ls` lists them"),
         (("get", "b", "--tenant", "acme"), 1, "no topic b of the tenant acme"),
-        (("stats", "a"), 1, "it is not persistent"),
+        (("stats", "a"), 1, "the topic a is not persistent: it has no queue"),
+        (("stats", "c"), 1, "the topic c has no push-endpoint: it has no queue"),
         (("get", "arn:aws:sqs:x"), 2, "invalid ARN 'arn:aws:sqs:x': the form is arn:aws:sns:"),
     ],
 )
@@ -207,5 +211,6 @@ def test_invalid_commands_name_the_reason(
     run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     make(aws, "a", push_endpoint="http://h/")
+    make(aws, "c", persistent="true")
     ran = run("topic", *words)
     assert (ran.code, expected in ran.err) == (code, True), ran.err

@@ -14,7 +14,7 @@ from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging
 from bucketcast.terminal.output import Output, counted, shared, yes_option
-from bucketcast.topics.api.responses import endpoint
+from bucketcast.topics.api.responses import INHERITED, endpoint
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
 from bucketcast.topics.errors import TopicError
@@ -91,7 +91,7 @@ def get(out: Output, name: str, *, tenant: str) -> None:
     document = _document(topic, buckets)
     flat = {**document, **document["dest"]}
     del flat["dest"]
-    out.answer(document, *(f"{key}: {value}" for key, value in flat.items()))
+    out.answer(document, *(f"{key}: {_text(value)}" for key, value in flat.items()))
 
 
 @command.command()
@@ -141,7 +141,10 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     arn = _topic_arn(name, tenant)
-    _read_topic(arn, deployment, aws)
+    topic = _read_topic(arn, deployment, aws)
+    if not topic.target_arn:
+        reason = "has no push-endpoint" if topic.persistent else "is not persistent"
+        raise BucketcastError(f"the topic {topic.name} {reason}: it has no queue")
     target = deployment.target(arn)
     with aws_errors():
         waiting = depth(target.queue, aws.sqs)
@@ -165,6 +168,14 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
         f"{counted(counts.sent, 'event')} pushed, {counted(counts.failed, 'failed attempt')}, "
         f"{counts.dead:,} dead",
     )
+
+
+def _text(value: Any) -> str:
+    """Return the value of a field, a text, truth value or list, for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = value if isinstance(value, str) else ", ".join(value)
+    return "-" if text in ("", INHERITED) else text
 
 
 def _topic_arn(name: str, tenant: str) -> TopicArn:

@@ -9,7 +9,7 @@ from bucketcast.topics.model import Topic
 from bucketcast.web import xml
 
 _NAMESPACE: Final = "https://sns.amazonaws.com/doc/2010-03-31/"
-_INHERITED: Final = "None"
+INHERITED: Final = "None"
 
 
 def response(action: str, result: Mapping[str, Any] | None, request_id: str) -> bytes:
@@ -61,7 +61,7 @@ def fields(topic: Topic) -> dict[str, Any]:
 
 
 def _limit(number: int | None) -> str:
-    return _INHERITED if number is None else str(number)
+    return INHERITED if number is None else str(number)
 
 
 def _document(root: str, content: Mapping[str, Any], namespace: str = _NAMESPACE) -> bytes:
