@@ -56,5 +56,4 @@ def test_commands_of_the_guide_deliver_an_event_to_redis(
     assert "notify_webhook:primary" in exported
     assert "is successfully reset" in mc("admin", "config", "reset", "local", name)
     assert name not in mc("admin", "config", "export", "local")
-    system.bucketcast("event", "rm", "uploads", arn, "--yes")
-    system.bucketcast("target", "rm", arn, "--discard", "--yes")
+    system.bucketcast("target", "rm", arn, "--discard", "--rules", "--yes")

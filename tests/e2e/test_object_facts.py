@@ -58,8 +58,8 @@ def test_mirrors_show_the_version_that_becomes_current(system: System, prefix: s
     for mirror in mirrors:
         assert as_listed(mirror(system, f"versions/{prefix}")) == listed
     # A rule without a target is what `doctor` reports in its own test.
-    assert system.bucketcast("event", "rm", "versions", arn, "--yes").code == 0
-    assert system.bucketcast("target", "rm", arn, "--discard", "--yes").code == 0
+    removal = ("target", "rm", arn, "--discard", "--rules", "--yes")
+    assert system.bucketcast(*removal).code == 0
     requests = posted(system.consumers.webhook, f"versions/{prefix}")
     assert Counter(each.name.rpartition(":")[2] for each in requests) == {
         "Put": 7,

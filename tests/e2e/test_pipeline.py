@@ -131,5 +131,4 @@ def test_an_empty_dynamic_mirror_is_repaired(system: System, crowded: str) -> No
     )
     assert "ListObjectVersions" in calls_of(system, "Bucketcast-reconcile")
     assert system.beyond_their_rights() == []
-    system.bucketcast("event", "rm", crowded, arn, "--yes")
-    system.bucketcast("target", "rm", arn, "--discard", "--yes")
+    system.bucketcast("target", "rm", arn, "--discard", "--rules", "--yes")

@@ -92,16 +92,6 @@ def test_a_sick_topic_is_named_where_its_target_is_shown(run: Run, aws: MotoAws)
         assert alarm["AlarmDescription"].startswith(f"{topic.arn}: ")
 
 
-def test_ls_lists_topics_in_pages(run: Run, aws: MotoAws) -> None:
-    for name in ("a", "b", "c"):
-        make(aws, name)
-    page = run("topic", "ls", "--max-entries", "2", "--json").document
-    assert ([topic["name"] for topic in page["topics"]], page["truncated"]) == (["a", "b"], True)
-    rest = run("topic", "ls", "--max-entries", "2", "--marker", page["marker"], "--json").document
-    assert [topic["name"] for topic in rest["topics"]] == ["c"]
-    assert "truncated" not in rest
-
-
 def test_get_shows_radosgw_admins_fields_without_the_login(run: Run, aws: MotoAws) -> None:
     make(aws, "b", "acme", "bob", max_retries="3", **LOGIN)
     ran = run("topic", "get", "arn:aws:sns:elsewhere:acme:b", "--json")

@@ -36,12 +36,8 @@ def command() -> None:
 @command.command()
 @click.option("--tenant", default=None, help="Only the topics of this tenant.")
 @click.option("--uid", default=None, metavar="USER", help="Only the topics of this user.")
-@click.option(
-    "--max-entries", type=click.IntRange(min=1), default=_ALL, metavar="N", help="Return at most N."
-)
-@click.option("--marker", default="", help="Continue after this marker of the previous answer.")
 @shared
-def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, marker: str) -> None:
+def ls(out: Output, *, tenant: str | None, uid: str | None) -> None:
     """List topics: ARN, owner, endpoint, whether persistent, and their buckets.
 
     \b
@@ -50,14 +46,11 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     with aws_errors():
-        topics, after = TopicTable(deployment.state_table, aws.dynamodb).page(
-            tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
+        topics, _ = TopicTable(deployment.state_table, aws.dynamodb).page(
+            tenant, _ALL, keep=lambda topic: uid in (None, topic.owner, topic.user)
         )
         buckets = _buckets_by_topic(deployment.state_table, aws)
     documents = [_document(topic, buckets.get((topic.tenant, topic.name), ())) for topic in topics]
-    document: dict[str, Any] = {"topics": documents}
-    if after:
-        document |= {"truncated": True, "marker": after}
     rows = [
         (
             topic.arn,
@@ -68,9 +61,7 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
         )
         for topic, document in zip(topics, documents, strict=True)
     ]
-    out.table(document, _COLUMNS, rows, "no topics found")
-    if after:
-        out.note(f"more topics: --marker {after}")
+    out.table({"topics": documents}, _COLUMNS, rows, "no topics found")
 
 
 @command.command()

@@ -44,19 +44,18 @@ def show(out: Output, arn: TargetArn | TopicArn, *, wait: int) -> None:
     now = round(time.time() * 1_000)
     queues = {"queue": target.queue, "dead_letter_queue": target.dead}
     settings = shown_settings(target, aws)
-    figures = dict(zip(ALL_COLUMNS, cells(row, now), strict=True))
     listed = [{"bucket": rule.bucket, **listing.document(rule)} for rule in rules]
-    reasons = remarks(row, now)
-    out.answer(
-        {**document(row), **queues, "rules": listed, "settings": settings},
-        *(f"{name}: {cell}" for name, cell in figures.items()),
-        *([f"NOTE: {reasons}"] if reasons else []),
-        *(f"{name.upper().replace('_', ' ')}: {url}" for name, url in queues.items()),
+    figures = zip(ALL_COLUMNS, cells(row, now), strict=True)
+    shown = [
+        *(f"{name}: {cell}" for name, cell in figures),
+        f"NOTE: {remarks(row, now) or '-'}",
+        f"QUEUE: {target.queue}",
         f"RULES: {counted(len(rules), 'rule')}",
         *hanging.lines(rules),
         "SETTINGS:",
         *(f"  {key} = {value}" for key, value in settings.items()),
-    )
+    ]
+    out.answer({**document(row), **queues, "rules": listed, "settings": settings}, *shown)
 
 
 def shown_settings(target: deployed.DeployedTarget, aws: Aws) -> dict[str, str]:
