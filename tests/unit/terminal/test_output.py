@@ -6,6 +6,8 @@ import click
 import pytest
 
 from bucketcast.deployment.status import State
+from bucketcast.diagnose.command import doctor, trace
+from bucketcast.dynamic_targets.command import rows
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import output
@@ -60,6 +62,12 @@ def test_a_state_has_a_colour_on_a_terminal_only(
     assert ("\x1b[" in table) == (output.is_terminal() and state != "unknown")
     monkeypatch.setenv("NO_COLOR", "1")
     assert output.plain(["KEY", "STATE", ""], [["online", state, "."]]) == click.unstyle(table)
+
+
+@pytest.mark.parametrize("columns", [rows.COLUMNS, doctor._COLUMNS, trace.COLUMNS])
+def test_a_table_of_states_has_them_in_colour(columns: tuple[str, ...]) -> None:
+    table = output.plain(columns, [["dead"] * len(columns)])
+    assert table.count("\x1b[31m") == output.is_terminal()
 
 
 def test_error_keeps_its_lines(run: Run, aws: MotoAws) -> None:

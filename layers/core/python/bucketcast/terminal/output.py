@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LINES = "\n\t"
 _WIDEST = 48
-_STATES = ("STATE", "STATUS", "WHAT")
+_STATES = ("STATE", "STATUS", "RESULT")
 """The columns whose words may have a colour."""
 _COLOURS = {
     **dict.fromkeys(("online", "ok", "delivered"), "green"),
