@@ -16,6 +16,7 @@ from tests.servers.machine import find_program, ports
 
 T = TypeVar("T")
 WAIT_SECONDS: Final = 180.0
+_HEIGHT: Final = 1_000
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _OPTIONS: Final = (
     *("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"),
@@ -140,10 +141,10 @@ class Browser:
         self.command("Emulation.setEmulatedMedia", features=[theme, still])
 
     def picture(self, file: Path) -> None:
-        """Write a picture of the whole page."""
+        """Write a picture of the beginning of the page, in the format of the file's name."""
         size = self.command("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "scale": 1, "width": size["width"], "height": size["height"]}
-        answer: Mapping[str, str] = self.command(
-            "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
-        )
+        height = min(size["height"], _HEIGHT)
+        clip = {"x": 0, "y": 0, "scale": 1, "width": size["width"], "height": height}
+        options = {"format": file.suffix[1:], "quality": 75, "captureBeyondViewport": True}
+        answer: Mapping[str, str] = self.command("Page.captureScreenshot", clip=clip, **options)
         file.write_bytes(base64.b64decode(answer["data"]))

@@ -40,7 +40,7 @@ def test_an_upload_arrives_live_and_explains_itself(
     assert browser.run("return window.marked"), "the page was loaded again"
     assert browser.run("return document.querySelectorAll('#events tbody tr').length") == 2
     browser.click(f"{ROW} a")
-    browser.until_text(r"(?s)received.*queued.*delivered\s+webhook:primary", "#steps")
+    browser.until_text(r"(?s)received.*queued.*webhook:primary\s+1\s+delivered", "#steps")
     for opened in ("What is sent to webhook:primary", "Record"):
         assert opened in browser.text("main")
     browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
