@@ -8,7 +8,7 @@ import pytest
 
 from bucketcast.state.counters import Counters, Counts
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.moto_aws import TABLE, MotoAws, refusal
 
 ARN: Final = "arn:minio:sqs::primary:webhook"
 TARGET: Final = "/targets/webhook:primary"
@@ -26,6 +26,17 @@ def test_metrics_are_drawn_for_a_period(
         aws.cloudwatch.put_metric_data(Namespace="Bucketcast", MetricData=[metric])
     page = site.get(f"{TARGET}?period={period}").text
     assert CHART.findall(page) == [f"Delivered: from 0 to 6, at most {highest}"]
+
+
+def test_who_may_not_read_metrics_sees_the_target(
+    site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise refusal("AccessDenied", "GetMetricData")
+
+    monkeypatch.setattr(aws.cloudwatch, "get_metric_data", refuse)
+    answer = site.get(TARGET)
+    assert (answer.status, "not allowed: GetMetricData" in answer.text) == (200, True)
 
 
 def test_counts_of_a_stack_without_metrics_are_drawn(

@@ -46,25 +46,14 @@ class Watch:
         self._rules = Shared(self._read_rules, 5 * SECONDS)
         self._broken: list[str] = []
         self.history = History()
-        self._overview = Shared(self._read, SECONDS / 2)
-
-    def read(self) -> Mapping[str, Any]:
-        """Return the sources, the rules with what waits for them, and the targets, for a page.
-
-        Raises:
-            AwsError: AWS cannot be reached.
-        """
-        return self._overview.get()
-
-    def begin(self) -> None:
-        """Begin to read, for a page that reads something else first."""
-        self._overview.begin()
+        self.overview = Shared(self._read, SECONDS / 2)
+        """The sources, the rules with what waits for them, and the targets, for a page."""
 
     def follow(self) -> None:
         """Read it now and then for ever, for the charts of a stack without metrics."""
         while True:
             with suppress(BucketcastError):
-                self.read()
+                self.overview.get()
             time.sleep(LOOK_SECONDS)
 
     def probe(self, target: DeployedTarget) -> Probe:
@@ -112,11 +101,11 @@ class Watch:
         }
 
     def _read_rules(self) -> tuple[list[Rule], dict[str, Markup]]:
-        """Return the rules, and their buckets with what is wrong with how they are connected."""
+        """Return the rules, and their buckets that no deploy connected, with what is wrong."""
         deployment, aws = self._context.deployed, self._context.aws
         with aws_errors():
             rules = Rules(deployment.state_table, aws.dynamodb).all()
-        buckets = sorted({rule.bucket for rule in rules})
+        buckets = sorted({rule.bucket for rule in rules}.difference(deployment.buckets))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             reasons = pool.map(lambda name: why_not_attached(name, deployment, aws), buckets)
             shown = Markup('<span class="state offline">{}</span>')
@@ -166,14 +155,14 @@ def show(request: Request) -> Response:
         live="/live/flow",
         command=command_line(request, "target", "ls"),
         links=[("Add a target …", "/changes/add-target")],
-        **watch_of(request).read(),
+        **watch_of(request).overview.get(),
     )
 
 
 async def live(request: Request) -> Response:
-    watch = watch_of(request)
+    overview = watch_of(request).overview
     return context_of(request).feeds.stream(
-        request.url.path, lambda: render("flow_parts.html", **watch.read()), SECONDS
+        request.url.path, lambda: render("flow_parts.html", **overview.get()), SECONDS
     )
 
 

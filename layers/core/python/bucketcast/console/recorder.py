@@ -5,7 +5,6 @@ Both begin with the first view of events and end some minutes after the last one
 
 import asyncio
 import time
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -20,7 +19,6 @@ from bucketcast.event import Event
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, SINGLES
 from bucketcast.listen.command import Session, user
 from bucketcast.listen.listener import EventsLostError, ListenFilter
-from bucketcast.notifications.aws import checks
 
 _NAMES: Final = (*sorted(SINGLES), BUCKET_CREATED, BUCKET_REMOVED)
 _IDLE_SECONDS: Final = 600.0
@@ -58,7 +56,7 @@ class Recorder:
     async def _run(self) -> None:
         self._recent, self.since, self.notes = Recent(), 0, {}
         async with asyncio.TaskGroup() as group:
-            parts = (self._listen, self._read_logs, self._check)
+            parts = (self._listen, self._read_logs)
             tasks = [group.create_task(part()) for part in parts]
             while (left := self._looked_at + _IDLE_SECONDS - time.monotonic()) > 0:  # noqa: ASYNC110 - readers move its end
                 await asyncio.sleep(left)
@@ -112,13 +110,3 @@ class Recorder:
             self._recent.add_steps(steps.read_steps(line))
             newest = max(newest, line.at)
         return newest
-
-    async def _check(self) -> None:
-        """Find buckets whose events are not reported."""
-        with suppress(BucketcastError):
-            context = self._context
-            reason = await run_in_threadpool(
-                lambda: checks.not_heard(context.deployed, context.aws)
-            )
-            if reason:
-                self.notes["buckets"] = reason

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast import deployment as deployed
+from bucketcast.aws.clients import AwsError
 from bucketcast.console.answers import Answer
 from bucketcast.console.charts import PERIODS, charts
 from bucketcast.console.context import context_of
@@ -28,14 +29,16 @@ def show(request: Request) -> Response:
     now = round(time.time() * 1_000)
     figures = list(zip(ALL_COLUMNS, cells(status, now), strict=True))
     settings = Answer(context=context, heading="Settings")
-    rows = dict(figures[-2:]) | shown_settings(target, context.aws)
-    if rows["ADDRESS"] == rows.get("endpoint"):
-        del rows["ADDRESS"]
-    settings.table({}, ("SETTING", "VALUE"), list(rows.items()), "none")
+    rows = [("ARN", target.arn), *shown_settings(target, context.aws).items()]
+    settings.table({}, ("SETTING", "VALUE"), rows, "none")
     change = "resume" if status.condition.state == "paused" else "pause"
     actions = [(change.capitalize(), "target", change), ("Send a test event", "test")]
     asked = request.query_params.get("period", "")
     period = asked if asked in PERIODS else "hour"
+    try:
+        plots = charts(target, context.stack, period, context.aws, watch.history)
+    except AwsError as error:  # who may see the target need not see metrics
+        plots, settings.problem = [], str(error)
     return page(
         request,
         target.name,
@@ -49,7 +52,7 @@ def show(request: Request) -> Response:
             for title, *words in actions
         ],
         links=_links(target),
-        plots=charts(target, context.stack, period, context.aws, watch.history),
+        plots=plots,
         periods=[(each, f"?period={each}", each == period) for each in PERIODS],
         step=PERIODS[period][2],
         sections=[settings],

@@ -14,11 +14,11 @@ from bucketcast.topics import command as topic
 
 def show(request: Request) -> Response:
     """List topics with the states of their targets: those that are not persistent have none."""
-    watch = watch_of(request)
-    watch.begin()
+    overview = watch_of(request).overview
+    overview.begin()
     listed = run(request, topic.ls, "topic ls")
     topics = listed.document["topics"]
-    states = {card["name"]: card["shown"] for card in watch.read()["targets"]}
+    states = {card["name"]: card["shown"] for card in overview.get()["targets"]}
     listed.columns = (*listed.columns, "STATE")
     listed.rows = [
         (*cells, states.get(each["arn"], "pushed once"))
