@@ -2,10 +2,13 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
@@ -252,6 +255,24 @@ class System(Deployed):
     def __init__(self, local: Local, consumers: Consumers, config: Path, elsewhere: Path) -> None:
         super().__init__(local, config, elsewhere)
         self.consumers = consumers
+
+
+@contextmanager
+def repeated(step: Callable[[], object], seconds: float) -> Iterator[None]:
+    """Do a step again and again, so many seconds apart, beside what is done meanwhile."""
+    ended = Event()
+
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            step()
+
+    with ThreadPoolExecutor(1) as pool:
+        repeating = pool.submit(repeat)
+        try:
+            yield
+        finally:
+            ended.set()
+    repeating.result()
 
 
 def dead_of(queue: str) -> str:

@@ -1,7 +1,7 @@
-"""Events that get no answer, a locked row, and webhooks that refuse all: no other event waits.
+"""Targets in trouble, each with its own: no other event waits, and what one sees of it is true.
 
-Three objects a second go to five targets at once: a healthy one with a function of its own, and
-four with a trouble each.
+Five objects a second go to five targets at once: a healthy one with a function of its own, and
+four with a trouble each. Then more come to them, and to four other targets, while somebody looks.
 """
 
 import json
@@ -9,17 +9,27 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import count, groupby
 from pathlib import Path
-from threading import Event, Thread
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from psycopg import sql
 
+from bucketcast import sources
+from bucketcast.delivery.dead_letters import DeadLetters, letter, of_event
+from bucketcast.delivery.envelope import Delivery
+from bucketcast.delivery.policy import History
+from bucketcast.delivery.queue import Queue
+from bucketcast.dlq.letter import Letter
 from tests.conftest import start_or_fail
-from tests.e2e.system import System
+from tests.e2e.records import message, record
+from tests.e2e.system import RETURN_SECONDS, System, repeated
 from tests.servers.receiver import Answer, Request
 from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
@@ -28,7 +38,7 @@ FIRST = [f"first-{number}.jpg" for number in range(30)]
 FIRST_SECONDS = 5.0
 """One webhook takes so long to answer the first puts: they start all the functions that may run."""
 PUTS = [f"{number:03}.jpg" for number in range(240)]
-PUTS_PER_SECOND = 3
+PUTS_PER_SECOND = 5
 HEALTHY = "webhook.primary"
 SILENT = {PUTS[30], PUTS[60], PUTS[61]}
 """What one webhook never answers."""
@@ -40,9 +50,27 @@ LATE_SECONDS = 30.0
 NEVER_SECONDS = 3_600.0
 LOOK_SECONDS = 0.5
 OTHERS_SECONDS = 5.0
+SLOW_SECONDS = 1.0
+REMOVED_AT_ONCE = 4
+OLDEST_SECONDS = 60.0
+"""So long after its first event a target that takes none is known to be in trouble."""
 TRIES_PER_SECOND = 1
 MOST_BURIED = 40
 TABLE = "trouble"
+OUTAGE = {"refusing": "127.0.0.1:1", "hanging": "", "rejecting": "", "slow": ""}
+"""The addresses of targets in the outage; empty is the one webhook."""
+STATES = {
+    "refusing": "offline",
+    **dict.fromkeys(("hanging", "rejecting", "unavailable", "wrong"), "failing"),
+    **dict.fromkeys(("slow", "silent", "locked"), "online"),
+}
+LETTERS = 2_990
+GROUP = 5
+"""Letters whose reason looks like that of the others."""
+REASON = "answered 422: no such album"
+REJECTED = rf"/(?!{len(PUTS) // 10}\d\.)\d+\.jpg"
+"""The first ten are taken: what takes nothing at all would keep its events."""
+ALIKE = f"{REASON} title"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +108,8 @@ class Scene:
         self._system = system
         self._webhook = webhook
         self._arns: dict[str, str] = {}
+        self._answers: list[Answer] = []
+        self._numbers = count(len(PUTS))
 
     def add_targets(self) -> None:
         for name in ("silent", "unavailable", "wrong"):
@@ -87,6 +117,73 @@ class Scene:
         settings = self._system.consumers.postgres.settings(table=TABLE, format="namespace")
         self._add("locked", "postgres", *(f"{key}={text}" for key, text in settings.items()))
         self._system.add_rule("uploads", HEALTHY, "--prefix", self._prefix, event="put")
+
+    def begin_outage(self) -> None:
+        """Let one webhook reject all, another take long; and add those, and two that are away."""
+        self._answers = [
+            Answer(path="/open/hanging", delay=NEVER_SECONDS),
+            Answer(path="/open/rejecting", status=422, body="no such album", match=REJECTED),
+            Answer(path="/open/slow", delay=SLOW_SECONDS),
+        ]
+        self.answer("", 0.0)
+        with ThreadPoolExecutor(len(OUTAGE)) as pool:
+            for name, away in OUTAGE.items():
+                address = away or self._webhook.address
+                pool.submit(self._add, name, "webhook", f"endpoint=http://{address}/open/{name}")
+        assert self._arns.keys() >= OUTAGE.keys()
+
+    def put_next(self) -> None:
+        self.put(f"{next(self._numbers)}.jpg")
+
+    @property
+    def began(self) -> float:
+        """When the first object was put."""
+        return min(self._put_at.values())
+
+    def states(self) -> dict[str, str]:
+        """What `target ls` says of each, by name."""
+        return {name: fare["state"] for name, fare in self.fares().items()}
+
+    def fares(self) -> dict[str, dict[str, Any]]:
+        found = {fare["arn"]: fare for fare in self._system.fares().values()}
+        return {name: found[arn] for name, arn in self._arns.items()}
+
+    def findings(self) -> dict[str, list[tuple[str, str]]]:
+        """What `doctor` finds of each, by name; those of one target come together."""
+        found = self._system.bucketcast("doctor", "--json", within=300).document["findings"]
+        names = {arn: name for name, arn in self._arns.items()}
+        groups = groupby(found, key=lambda finding: finding["subject"])
+        every = [
+            (names[arn], [(each["check"], each["status"]) for each in group])
+            for arn, group in groups
+            if arn in names
+        ]
+        assert len(every) == len(dict(every))
+        return dict(every)
+
+    def bury(self, fare: Mapping[str, Any]) -> tuple[str, str]:
+        """Put letters into the queue of the one that rejects; return its URL, and a small group."""
+        pages = self._system.sqs.get_paginator("list_queues").paginate()
+        (queue,) = [
+            url
+            for page in pages
+            for url in page["QueueUrls"]
+            if url.endswith("-dead") and f"webhook-{fare['id']}-" in url
+        ]
+        letters = []
+        for number, reason in enumerate([*[ALIKE] * GROUP, *[REASON] * LETTERS]):
+            key = f"{self._prefix}old-{number}"
+            (event,) = sources.events(message(record(key, number)))
+            letters.append(of_event(Delivery("rule", event), History(), "Rejected", reason))
+        assert DeadLetters(fare["arn"], Queue(queue, self._system.sqs)).write(letters) == set()
+        attributes = letter(letters[0], fare["arn"]).legal_attributes
+        return queue, Letter("", "", "", 0, attributes=attributes).group
+
+    def arrived_old(self) -> list[str]:
+        """The keys of old events that the one that rejects took since."""
+        accepted = self._webhook.accepted("/open/rejecting")
+        keys = [json.loads(request.body)["Key"].rpartition("/")[2] for request in accepted]
+        return sorted(key for key in keys if key.startswith("old-"))
 
     def _add(self, name: str, kind: str, *settings: str) -> None:
         id_ = f"{name}-{self._prefix[-7:-1]}"
@@ -97,9 +194,12 @@ class Scene:
         assert self._system.bucketcast("event", "add", *rule).code == 0
 
     def remove_targets(self) -> None:
-        for arn in self._arns.values():
-            assert self._system.bucketcast("event", "rm", "uploads", arn, "--yes").code == 0
-            assert self._system.bucketcast("target", "rm", arn, "--discard", "--yes").code == 0
+        with ThreadPoolExecutor(REMOVED_AT_ONCE) as pool:
+            list(pool.map(self._remove, self._arns.values()))
+
+    def _remove(self, arn: str) -> None:
+        assert self._system.bucketcast("event", "rm", "uploads", arn, "--yes").code == 0
+        assert self._system.bucketcast("target", "rm", arn, "--discard", "--yes").code == 0
 
     def answer(self, silent: str, delay: float) -> None:
         """Let the webhook wait so long before it answers to what the pattern `silent` matches."""
@@ -107,6 +207,7 @@ class Scene:
             Answer(path="/open/silent", match=silent, delay=delay),
             Answer(path="/open/unavailable", status=503),
             Answer(path="/open/wrong", status=400),
+            *self._answers,
         )
 
     def put(self, name: str) -> None:
@@ -184,25 +285,12 @@ class Scene:
             assert connection.execute(lock).rowcount == 1
             yield
 
-    @contextmanager
-    def rows_watched(self) -> Iterator[None]:
+    def note_rows(self) -> None:
         """Note when each row is seen first."""
-        postgres, ended = self._system.consumers.postgres, Event()
-
-        def watch() -> None:
-            while not ended.wait(LOOK_SECONDS):
-                seen = postgres.received(TABLE)
-                now = time.time()
-                for row in seen:
-                    self._rows.setdefault(row.key.rpartition("/")[2], now)
-
-        thread = Thread(target=watch)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+        seen = self._system.consumers.postgres.received(TABLE)
+        now = time.time()
+        for row in seen:
+            self._rows.setdefault(row.key.rpartition("/")[2], now)
 
 
 def _others(target: str) -> set[str]:
@@ -211,22 +299,27 @@ def _others(target: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def seen(system: System, servers_folder: Path, tls: Tls) -> Iterator[Seen]:
-    """What was seen of all targets, each in its trouble."""
+def scene(system: System, servers_folder: Path, tls: Tls) -> Iterator[Scene]:
+    """Targets in trouble."""
     webhook = start_or_fail("webhook", servers_folder / "e2e" / "trouble", tls)
     assert isinstance(webhook, WebhookServer)
     scene = Scene(system, webhook)
     try:
         scene.answer("", FIRST_SECONDS)
         scene.add_targets()
-        with scene.row_locked(), scene.rows_watched():
-            scene.start_functions()
-            scene.answer("|".join(SILENT), NEVER_SECONDS)
-            found = scene.play()
-        yield found
+        yield scene
         scene.remove_targets()
     finally:
         webhook.stop()
+
+
+@pytest.fixture(scope="module")
+def seen(scene: Scene) -> Seen:
+    """What was seen of all targets, each in its trouble."""
+    with scene.row_locked(), repeated(scene.note_rows, LOOK_SECONDS):
+        scene.start_functions()
+        scene.answer("|".join(SILENT), NEVER_SECONDS)
+        return scene.play()
 
 
 def test_events_that_get_no_answer_hold_up_no_others(seen: Seen) -> None:
@@ -246,3 +339,31 @@ def test_webhook_that_answers_503_to_all_is_probed(seen: Seen) -> None:
 
 def test_webhook_that_answers_400_to_all_buries_few(seen: Seen) -> None:
     assert 0 < seen.buried["wrong"] <= MOST_BURIED
+
+
+@pytest.mark.usefixtures("seen")
+def test_what_one_sees_in_an_outage_is_true_and_what_one_does_hits_only_that(
+    system: System, scene: Scene
+) -> None:
+    scene.begin_outage()
+    with repeated(scene.put_next, 1 / PUTS_PER_SECOND):
+        system.until_equal("their states", scene.states, STATES, within=RETURN_SECONDS)
+        fares = scene.fares()
+        oldest = datetime.fromisoformat(fares["unavailable"]["oldest"]).timestamp()
+        assert oldest <= scene.began + OLDEST_SECONDS, "what has just come hides what waits"
+        findings = scene.findings()
+        assert ("tcp", "error") in findings["refusing"]
+        for name in ("hanging", "rejecting", "unavailable", "wrong"):
+            assert ("state", "error") in findings[name]
+        assert "error" not in {status for _, status in findings.get("slow", ())}
+        name = f"webhook:{fares['rejecting']['id']}"
+        dead, group = scene.bury(fares["rejecting"])
+        began = time.monotonic()
+        listed = system.bucketcast("dlq", "ls", name, "--json").document
+        print(f"dlq ls: {time.monotonic() - began:.1f} s")  # noqa: T201 - nothing is required
+        assert listed["total"] >= LETTERS
+        redrive = ("dlq", "redrive", f"{name}/{group}", "--json")
+        assert system.bucketcast(*redrive, within=300).document["events"] == GROUP
+        keys = sorted(f"old-{number}" for number in range(GROUP))
+        system.until_equal("those alone", scene.arrived_old, keys, within=RETURN_SECONDS)
+    assert system.depth(dead) >= LETTERS
