@@ -45,12 +45,28 @@ def test_a_topic_is_listed_and_opens_without_its_password(topic: str, site: Site
         assert re.search(f'<td data-label="{name}">(<span[^>]*>)?{re.escape(cell)}<', listed)
     opened = site.get(f"/topics/{topic}")
     assert "0 messages in the dead-letter queue" in opened.text
-    assert "['uploads']" in opened.text
+    assert "subscribed_buckets: uploads" in opened.text
     assert f"bucketcast topic get {topic}" in opened.text
     assert "&lt;me&gt;" in opened.body
     assert "hunter2" not in opened.body + listed
     for name in ("nothing", "--help", "--stack=other"):
         assert site.get(f"/topics/{name}").status == 400
+
+
+@pytest.mark.parametrize(
+    ("attributes", "state"),
+    [
+        ({"persistent": "true"}, "no endpoint"),
+        ({"push-endpoint": "http://h/"}, "pushed once"),
+    ],
+)
+def test_a_topic_without_a_queue_opens_too(
+    site: Site, aws: MotoAws, attributes: dict[str, str], state: str
+) -> None:
+    wanted = DesiredTopic("bob", parse_attributes(attributes))
+    made = topics_of("Bucketcast", TABLE, aws).put(TopicArn("r", "acme", "c"), lambda *_: wanted)
+    assert f">{state}<" in site.get("/topics").text
+    assert site.get(f"/topics/{made.arn}").status == 200
 
 
 def test_a_topic_is_removed_after_a_question(site: Site, topic: str) -> None:

@@ -1,5 +1,7 @@
 """Topics: which there are, how they are, and one."""
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -21,7 +23,7 @@ def show(request: Request) -> Response:
     states = {card["name"]: card["shown"] for card in overview.get()["targets"]}
     listed.columns = (*listed.columns, "STATE")
     listed.rows = [
-        (*cells, states.get(each["arn"], "pushed once"))
+        (*cells, states.get(each["arn"], "pushed once" if _has_endpoint(each) else "no endpoint"))
         for cells, each in zip(listed.rows, topics, strict=True)
     ]
     listed.note("Users create topics through the gateway, with CreateTopic.")
@@ -33,11 +35,16 @@ def show(request: Request) -> Response:
     )
 
 
+def _has_endpoint(found: Mapping[str, Any]) -> bool:
+    """Return True if a topic pushes events somewhere."""
+    return bool(found["dest"]["push_endpoint"])
+
+
 def show_topic(request: Request) -> Response:
     words = words_of(topic.get.params, request.path_params)
     sections = [run(request, topic.get, "topic get", *words)]
     found = sections[0].document
-    if found["dest"]["persistent"]:
+    if found["dest"]["persistent"] and _has_endpoint(found):
         sections.append(run(request, topic.stats, "topic stats", *words))
     return page(
         request,
