@@ -139,5 +139,5 @@ def test_only_the_requested_columns_are_read(
     wanted = listing.read(spark, "b", url, prefix="a").objects.select("key", "version_id")
     plan = wanted._jdf.queryExecution().executedPlan().toString()
 
-    assert "ReadSchema: struct<key:string,version_id:string>" in plan
+    assert "ReadSchema: struct<bucket:string,key:string,version_id:string>" in plan
     assert "StringStartsWith(key,a)" in plan

@@ -24,8 +24,8 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
 
     `source` is URLs separated by commas: of a manifest.json, or of the folder of a configuration,
     for its newest finished report. Manifests and data files are checked first, on the cluster; then
-    Spark reads the files that the manifests name, and no others. A CSV's rows are checked as they
-    are read: a bad one ends the job, and `glue_jobs.reason` reports it.
+    Spark reads the files that the manifests name, and no others. Rows are checked as they are
+    read: a bad one ends the job, and `glue_jobs.reason` reports it.
 
     Raises:
         BucketcastError: a file is missing, damaged or another bucket's, or the reports do not

@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
@@ -36,23 +35,6 @@ def check_files(spark: SparkSession, manifest: Manifest) -> None:
         raise BucketcastError(
             f"{manifest.url}: {len(problems)} of its {len(expected)} data files cannot be used; "
             f"take a report as S3 wrote it, or an older one:\n{details}"
-        )
-
-
-def check_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
-    """Check that the column `bucket` of Parquet or ORC files has this bucket's name alone.
-
-    The files' statistics answer that: a column with one value is not read.
-
-    Raises:
-        BucketcastError: it has another.
-    """
-    wanted = sql.col("bucket").eqNullSafe(bucket)
-    foreign = rows.where(~wanted).select("bucket", sql.input_file_name()).first()
-    if foreign:
-        raise BucketcastError(
-            f"{foreign[1]}: found rows of bucket {foreign[0]}, wanted only {bucket}; take the "
-            f"report of {manifest.url} as S3 wrote it"
         )
 
 

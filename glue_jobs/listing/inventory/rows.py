@@ -10,7 +10,6 @@ from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
-from glue_jobs.listing.inventory.checks import check_bucket
 from glue_jobs.listing.inventory.manifest import Manifest
 from glue_jobs.listing.schema import LISTING, select_listing
 
@@ -41,15 +40,16 @@ def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> D
     """Return a report's rows whose keys begin with the prefix.
 
     Raises:
-        BucketcastError: a column that fileSchema names is missing, or rows are of another bucket.
+        BucketcastError: a column that fileSchema names is missing. A row without a key or of
+            another bucket ends the job as it is read.
     """
     if not manifest.files:
         return spark.createDataFrame([], LISTING)
     read = _read_csv if manifest.format == "CSV" else _read_columnar
-    frame = read(spark, manifest, bucket)
+    frame = read(spark, manifest)
     if prefix:
-        frame = frame.where(sql.col("key").startswith(prefix))
-    frame = frame.withColumn("key", _required_key(manifest))
+        frame = frame.where(sql.col("key").startswith(prefix) | sql.col("key").isNull())
+    frame = frame.withColumn("key", _checked_key(bucket))
     return _select_rows(frame, bucket, versions=manifest.versions)
 
 
@@ -77,7 +77,7 @@ def _select_rows(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
     return select_listing(frame, columns)
 
 
-def _read_columnar(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
+def _read_columnar(spark: SparkSession, manifest: Manifest) -> DataFrame:
     _check_utc(spark, manifest)
     frame = spark.read.format(manifest.format.lower()).load(_paths(manifest))
     missing = (set(_CSV.values()) & set(manifest.columns)) - set(frame.columns)
@@ -86,15 +86,14 @@ def _read_columnar(spark: SparkSession, manifest: Manifest, bucket: str) -> Data
             f"{manifest.url}: fileSchema names {', '.join(sorted(missing))}, but the data files "
             f"have only {', '.join(frame.columns)}; take a report as S3 wrote it"
         )
-    check_bucket(frame, manifest, bucket)
     return frame
 
 
-def _required_key(manifest: Manifest) -> Column:
-    missing = sql.raise_error(
-        sql.lit(f"{manifest.url}: found a row without a key in its data files")
+def _checked_key(bucket: str) -> Column:
+    foreign = _reject(sql.col("bucket"), f"bucket {bucket}")
+    return sql.when(~sql.col("bucket").eqNullSafe(bucket), foreign).otherwise(
+        sql.coalesce("key", _reject(sql.lit("no key"), "one"))
     )
-    return sql.coalesce("key", missing.cast("string"))
 
 
 def _check_utc(spark: SparkSession, manifest: Manifest) -> None:
@@ -110,7 +109,7 @@ def _check_utc(spark: SparkSession, manifest: Manifest) -> None:
         )
 
 
-def _read_csv(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
+def _read_csv(spark: SparkSession, manifest: Manifest) -> DataFrame:
     """Read CSV columns by fileSchema; reject rows with more or fewer columns or bad values.
 
     Rows are text that must be parsed in full anyway, so errors are found as a row is read, with its
@@ -129,7 +128,6 @@ def _read_csv(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame
     row = sql.col(_MALFORMED)
     values["key"] = (
         sql.when(row.isNotNull(), _reject(row, f"{len(manifest.columns)} columns"))
-        .when(~sql.col("Bucket").eqNullSafe(bucket), _reject(sql.col("Bucket"), f"bucket {bucket}"))
         .when(sql.col("Key").rlike(_BAD_PERCENT), _reject(sql.col("Key"), "a percent-encoded key"))
         .otherwise(sql.url_decode("Key"))
     )
