@@ -40,7 +40,7 @@ _WAITING: Final = (
 
 
 def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
-    """Compare, recheck and report; with `mode = repair` send corrective events.
+    """Compare, recheck and report; with `repair` send corrective events.
 
     The result has the count of each kind of difference, `drift` (true or false), the number of
     events `sent`, and the first differences. All are in the run's folder `differences`, as rows of
@@ -60,19 +60,19 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
     stored = mirror.read_rows(spark, config, settings.bucket, settings.prefix)
     rows = save(stored, run.path("rows"))
     with run.report_tasks(spark, "comparing"):
-        keys = save(suspects(current_objects(content.objects), rows), run.path("suspects"))
+        differing = suspects(current_objects(content.objects), rows, content.prefixes)
+        keys = save(differing, run.path("suspects"))
     waiting = _count_waiting(to.queue)
     run.report(f"checking {keys.count()} objects again")
     states = save(read_states(keys, context), run.path("states"))
     differences = save(recheck(states, context), run.path("differences"))
-    repairs = settings.mode == "repair"
-    sent = _repair(differences, to, settings, run, context.began) if repairs else 0
+    sent = _repair(differences, to, settings, run, context.began) if settings.repair else 0
     result = _result(differences, waiting)
     run.set_result(
         {
             "bucket": settings.bucket,
             "target": config.arn,
-            "mode": settings.mode,
+            "mode": "repair" if settings.repair else "check",
             "source": content.name,
             "rows": rows.count(),
             **result,

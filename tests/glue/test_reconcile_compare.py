@@ -26,7 +26,8 @@ def suspects(spark: SparkSession, objects: list[Object], rows: list[StoredRow]) 
         spark.createDataFrame(objects, OBJECTS),
         spark.createDataFrame([astuple(row) for row in rows], ROWS),
     )
-    return sorted(key for (key,) in compare.suspects(*tables).collect())
+    reach = [*"aAbä/xuem"]
+    return sorted(key for (key,) in compare.suspects(*tables, reach).collect())
 
 
 @pytest.mark.both_sparks
@@ -36,8 +37,9 @@ def test_the_keys_of_pairs_that_differ_are_found_once(spark: SparkSession) -> No
     rows = [StoredRow(key, "", TIME, "one", 5) for key in keys]
     stale = StoredRow("a", "", TIME, "two", 5)
     unreadable, extra = StoredRow("unreadable"), StoredRow("extra", "", TIME, "one", 5)
+    unlisted = StoredRow("of no prefix", "", TIME, "one", 5)
     objects = [Object("uploads", key, None, 5, "one") for key in (*keys, "unreadable", "missing")]
-    found = suspects(spark, objects, [stale, *rows, stale, unreadable, extra])
+    found = suspects(spark, objects, [stale, *rows, stale, unreadable, extra, unlisted])
     assert found == ["a", "extra", "missing", "unreadable"]
 
 

@@ -39,7 +39,7 @@ def test_reconcile_check_fails_on_drift(run: Run, aws: MotoAws) -> None:
     pipeline = deploy(aws, COMPARED)
     reply = run("reconcile", "uploads", "--target", POSTGRES)
     assert reply.code == 1
-    assert pipeline.started[0][1]["--mode"] == "check"
+    assert "--repair" not in pipeline.started[0][1]
     assert cells(reply.out)[1] == ["uploads/a.csv", "missing", "7 bytes, 2026-01-01T00:00:00.000Z"]
     assert "3 rows: 1 missing, 0 stale, 0 extra" in reply.out
 
@@ -54,7 +54,7 @@ def test_reconcile_repair_succeeds_on_drift(run: Run, aws: MotoAws) -> None:
     pipeline = deploy(aws, {**COMPARED, "mode": "repair", "sent": 1})
     reply = run("reconcile", "uploads", "--target", POSTGRES, "--repair")
     assert reply.code == 0
-    assert pipeline.started[0][1]["--mode"] == "repair"
+    assert pipeline.started[0][1]["--repair"] == "on"
     assert "1 repair event sent" in reply.out
 
 

@@ -156,9 +156,7 @@ class Backfill(Sending):
 class Reconcile(Sending):
     """`bucketcast reconcile`: compare a target in format namespace with its bucket."""
 
-    mode: Literal["check", "repair"] = option(
-        "check: report what differs; repair: also send corrective events", default="check"
-    )
+    repair: OnOff = option("on: also send corrective events for what differs", default="off")
     mirror: str = option(
         "JSON of the target's kind and settings, with references to its secrets",
         example='{"kind":"redis","settings":{"address":"redis:6379","key":"mirror"}}',

@@ -23,7 +23,7 @@ _KINDS = ("missing", "stale", "extra")
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @click.option("--target", required=True, type=params.target, metavar="TARGET", help="The target.")
-@jobs.options("reconcile", without=frozenset({"target", "mode"}))
+@jobs.options("reconcile", without=frozenset({"target", "repair"}))
 @click.option(
     "--check/--repair",
     default=True,
@@ -58,7 +58,7 @@ def command(
         "target": to.arn,
         "queue": to.queue,
         "mirror": _mirror_json(to, deployed.settings(to, aws)),
-        "mode": "check" if check else "repair",
+        "repair": "" if check else "on",
     }
     result = jobs.run_job(out, runs, "reconcile", values, no_wait=no_wait)
     if result is None:
