@@ -199,10 +199,12 @@ def _put_rule_note(objects: int) -> Iterator[str]:
 
 def _lateness_note(settings: Backfill, taken: int) -> Iterator[str]:
     if settings.source != "listing":
+        of = f"{settings.bucket} --target {settings.target}"
         yield (
-            f"the objects are those of {_format(taken)}: objects removed after that, before the "
-            "target had its rule, came back: "
-            f"bucketcast reconcile {settings.bucket} --target {settings.target} --repair"
+            f"the objects are those of {_format(taken)}: objects put after that, before the target "
+            f"had its rule, are missing: bucketcast backfill {of} --modified-after "
+            f"{time.strftime('%Y-%m-%dT%H:%MZ', time.gmtime(taken / 1000))}; objects removed in "
+            f"that time came back: bucketcast reconcile {of} --repair"
         )
 
 

@@ -75,9 +75,13 @@ def current_objects(rows: DataFrame) -> DataFrame:
 
 
 def all_versions(rows: DataFrame) -> DataFrame:
-    """Return all rows of `LISTING` as `current_objects` does, those of a key by their times."""
-    by_key = rows.repartition("key")
-    return _to_objects(by_key.sortWithinPartitions("key", "last_modified", "is_latest"))
+    """Return all rows of `LISTING` as `current_objects` does, those of a key by their times.
+
+    Times are whole seconds, and sources list the newest version first.
+    """
+    listed = rows.withColumn("place", sql.monotonically_increasing_id()).repartition("key")
+    by_key = listed.sortWithinPartitions("key", "last_modified", "is_latest", sql.desc("place"))
+    return _to_objects(by_key)
 
 
 def _to_objects(rows: DataFrame) -> DataFrame:

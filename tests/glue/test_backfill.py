@@ -160,19 +160,19 @@ def test_a_target_gets_the_current_objects_that_its_rules_match(
 def test_all_versions_are_sent_in_the_order_of_their_times(
     spark: SparkSession, deployment: Backfills
 ) -> None:
-    """A delete marker is a removal, which a rule has to ask for."""
+    """Those of one second as they were put. A delete marker is a removal, if a rule asks for it."""
     deployment.add_rule("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
-    for nth, (version, marker) in enumerate([("v1", False), ("m", True), ("v2", False)]):
+    for version, hour in (("v3", 2), ("v2", 1), ("m", 1), ("v1", 0)):
         deployment.add_object(
             "a",
             version_id=version,
-            is_latest=version == "v2",
-            is_delete_marker=marker,
-            last_modified=MODIFIED + timedelta(hours=nth),
+            is_latest=version == "v3",
+            is_delete_marker=version == "m",
+            last_modified=MODIFIED + timedelta(hours=hour),
         )
     deployment.add_object("b", version_id="null")
     result = deployment.backfill(spark, versions="all", rate="10")
-    assert (result["objects"], result["versions"], result["sent"]) == (4, "all", 4)
+    assert (result["objects"], result["versions"], result["sent"]) == (5, "all", 5)
     hours = ("09", "10", "11")
     assert [
         (event.key, event.version_id, event.name, event.time[11:13])
@@ -180,7 +180,8 @@ def test_all_versions_are_sent_in_the_order_of_their_times(
     ] == [
         ("a", "v1", "s3:ObjectCreated:Put", hours[0]),
         ("a", "m", "s3:ObjectRemoved:DeleteMarkerCreated", hours[1]),
-        ("a", "v2", "s3:ObjectCreated:Put", hours[2]),
+        ("a", "v2", "s3:ObjectCreated:Put", hours[1]),
+        ("a", "v3", "s3:ObjectCreated:Put", hours[2]),
         ("b", None, "s3:ObjectCreated:Put", hours[0]),
     ]
 
@@ -341,7 +342,9 @@ def test_notes_name_objects_without_a_rule_and_an_old_listing(
     no_put_rule, age = result["notes"]
     assert no_put_rule.startswith("1 objects were left out")
     assert f"those of {deployment.taken:%Y-%m-%d %H:%M} UTC" in age
-    assert f"bucketcast reconcile {BUCKET} --target {MIRROR} --repair" in age
+    of = f"{BUCKET} --target {MIRROR}"
+    assert f"backfill {of} --modified-after {deployment.taken:%Y-%m-%dT%H:%MZ}" in age
+    assert f"bucketcast reconcile {of} --repair" in age
 
 
 @pytest.mark.parametrize(
