@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from pyspark import Accumulator
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sql
 
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.limits import SQS_CALL_MESSAGES
@@ -68,24 +68,24 @@ def spool(rows: DataFrame, pack: Pack, folder: str) -> int:
     except files.MissingFileError:
         pass
     spark = rows.sparkSession
+    events = spark.sparkContext.accumulator(0)
     # Rows become messages and messages chunks in one task, so that only rows enter Python, and only
     # chunks leave it.
-    chunks = rows.rdd.mapPartitionsWithIndex(partial(_split_rows, pack))
-    url = f"{folder}/chunks"
+    chunks = rows.rdd.mapPartitionsWithIndex(partial(_split_rows, pack, events))
     # `verifySchema` would look at every row again.
     frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
-    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(url)
-    written = spark.read.schema(CHUNKS).parquet(url)
-    totals = written.agg(
-        sql.count("chunk").alias("chunks"),
-        sql.coalesce(sql.sum("events"), sql.lit(0)).alias("events"),
-    ).collect()[0]
-    files.write(f"{folder}/finished.json", json.dumps(totals.asDict()).encode())
-    return int(totals["events"])
+    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(f"{folder}/chunks")
+    total = int(events.value)  # once for each part, as those of the tasks that ended well count
+    files.write(f"{folder}/finished.json", json.dumps({"events": total}).encode())
+    return total
 
 
-def _split_rows(pack: Pack, part: int, rows: Iterable[Any]) -> Iterator[Chunk]:
-    return split(part, pack(rows))
+def _split_rows(
+    pack: Pack, events: Accumulator[int], part: int, rows: Iterable[Any]
+) -> Iterator[Chunk]:
+    for chunk in split(part, pack(rows)):
+        events.add(chunk.events)
+        yield chunk
 
 
 def split(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:

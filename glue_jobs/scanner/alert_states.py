@@ -66,6 +66,7 @@ class AlertState(NamedTuple):
 ALERT_STATES: Final = schema(AlertState)
 ALERTED: Final = ("new", "worse")
 """The states that are reported."""
+STATES: Final = (*ALERTED, "same", "cleared")
 
 
 class Rules(Protocol):

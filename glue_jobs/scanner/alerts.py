@@ -21,10 +21,8 @@ from bucketcast.sources import minio
 from glue_jobs.outbox.chunks import Message
 from glue_jobs.scanner.alert_states import EVERYONE, AlertState, Finding
 
-_MAX_SINGLE: Final = 1_000
-"""Up to this number, alerts are sent as MinIO would, each in a message of its own."""
 _PER_MESSAGE: Final = 50
-"""The alerts that share a message beyond that; with the longest keys it has 200 KB."""
+"""The alerts that share a message; with the longest keys it has 200 KB."""
 
 
 class Alerts:
@@ -49,21 +47,22 @@ class Alerts:
             for hit in self._index.match(event)
         }
 
-    def pack(self, number: int, rows: Iterable[Sequence[Any]]) -> Iterator[Message]:
-        """Yield the messages of rows of `ALERT_STATES`, which have `number` events in all."""
-        each = 1 if number <= _MAX_SINGLE else _PER_MESSAGE
+    def pack(self, rows: Iterable[Sequence[Any]]) -> Iterator[Message]:
+        """Yield the messages of rows of `ALERT_STATES`."""
         waiting: defaultdict[str, list[AlertState]] = defaultdict(list)
         for state in (AlertState(*row) for row in rows):
             for to in state.to:
                 waiting[to].append(state)
-                if len(waiting[to]) == each:
+                if len(waiting[to]) == _PER_MESSAGE:
                     yield from self._messages(to, waiting.pop(to))
         for to, states in waiting.items():
             yield from self._messages(to, states)
 
     def _messages(self, to: str, states: Sequence[AlertState]) -> Iterator[Message]:
         if to == EVERYONE:
-            yield Message(_body(self._bucket, states, self._at), len(states))
+            records = [record(self._bucket, state, self._at) for state in states]
+            # In ASCII, as SQS refuses some characters of keys.
+            yield Message(json.dumps({"Records": records}, separators=(",", ":")), len(states))
             return
         deliveries = [self.deliveries(state)[to] for state in states]
         for body, start, stop in pack(deliveries):
@@ -98,17 +97,6 @@ def record(bucket: str, finding: Finding | AlertState, at: datetime) -> dict[str
         },
         "source": {"host": "", "port": "", "userAgent": "Scanner"},
     }
-
-
-def _body(bucket: str, findings: Sequence[AlertState], at: datetime) -> str:
-    records = [record(bucket, finding, at) for finding in findings]
-    document: dict[str, Any] = {"Records": records}
-    if len(records) == 1:
-        key = f"{bucket}/{findings[0].key}"
-        document = {"EventName": records[0]["eventName"], "Key": key, **document}
-    return json.dumps(
-        document, separators=(",", ":")
-    )  # in ASCII: SQS refuses some characters of keys
 
 
 def _counts(finding: Finding | AlertState) -> dict[str, str]:

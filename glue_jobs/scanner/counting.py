@@ -25,6 +25,8 @@ from glue_jobs.scanner.sums import Thresholds, at_least, parent
 _MIN_BUCKETS: Final = 1 << 16  # what fits in a processor's cache and Spark's fast hash map
 _MAX_BUCKETS: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
 _BAND: Final = 16
+_BROADCAST_HASHES: Final = 4_000_000
+"""Of more, in some 300 MB, each worker gets its part only: for that the listing is shuffled."""
 
 
 def find(listing: DataFrame, sums: DataFrame, thresholds: Thresholds) -> DataFrame:
@@ -40,18 +42,24 @@ def find(listing: DataFrame, sums: DataFrame, thresholds: Thresholds) -> DataFra
     `sums` are the listing's, by the same thresholds. The listing is read again when the rows are
     evaluated, if any key may have too many versions.
     """
-    rows = sums.count()  # now, so that no two parts of the query read the listing at once
+    # Now, so that no two parts of the query read the listing at once.
+    rows, hashes = sums.agg(sql.count("*"), sql.count("hash")).collect()[0]
     folders = _count_folders(sums, thresholds.folders, rows)
     if thresholds.versions is None:
         return folders
-    return _count_versions(listing, sums, thresholds.versions, thresholds.bytes).union(folders)
+    likely = sums.select("hash").where("hash is not null")
+    if hashes <= _BROADCAST_HASHES:
+        likely = sql.broadcast(likely)
+    versions = _count_versions(listing, likely, thresholds.versions, thresholds.bytes)
+    return versions.union(folders)
 
 
-def _count_versions(listing: DataFrame, sums: DataFrame, many: int, large: int | None) -> DataFrame:
-    hashes = sums.select("hash").where("hash is not null")
+def _count_versions(
+    listing: DataFrame, likely: DataFrame, many: int, large: int | None
+) -> DataFrame:
     hashed = listing.withColumn("hash", sql.xxhash64("key"))
     counted = (
-        hashed.join(sql.broadcast(hashes), "hash", "left_semi")
+        hashed.join(likely, "hash", "left_semi")
         .groupBy("key")
         .agg(
             sql.count("*").alias("versions"),

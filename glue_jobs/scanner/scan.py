@@ -5,13 +5,15 @@ and only then sent.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.event.scanner import KINDS
@@ -43,6 +45,7 @@ _NO_CLASSES: Final = {
     "storage_class": "The source lists no storage classes, so what is in each is not known.",
     "last_modified": "The source lists no times, so classes of ages are not known.",
 }
+_EVENTS: Final = "events"
 
 
 def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
@@ -77,12 +80,14 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             by_rules = partial(Alerts, settings.bucket, rules, at)
             earlier = before.alert_states(spark)
             states = alert_states.compare(findings, earlier, comparison, by_rules)
+            counts = Observation()
+            states = states.observe(counts, *_counts())
             new = store.write(states, at, coverage.add(before.coverage, now))
             files.remove(saved)
         notes = [*content.notes, *_source_notes(content, now, later), *upload_notes]
         with run.report_tasks(spark, "writing the report"):
             states = new.alert_states(spark)
-            numbers, events = _count_states(states)
+            numbers, events = _read_numbers(counts)
             prefix = ", ".join(now.prefixes)
             page = Page(settings, content, prefix, at, numbers, used, notes)
             summary = report.write(states, page, run.path("report"))
@@ -93,14 +98,13 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         if events:
             run.report("spooling the events")
             due = states.where(sql.size("to") > 0)
-            new = replace(
-                new, events=chunks.spool(due, partial(_pack, by_rules, events), new.outbox)
-            )
-        store.commit(new, replaces=before)
-        sent = _send(spark, new, settings, run, "sending")
-        store.sweep(before, new)
+            new = replace(new, events=chunks.spool(due, partial(_pack, by_rules), new.outbox))
         if now.prefixes == ("",):  # metrics are of whole buckets
             _store_usage(settings, used, content.taken)
+        store.commit(new, replaces=before)
+        sent = _send(spark, new, settings, run, "sending")
+        with suppress(files.FileError):  # the next scan removes what is left
+            store.sweep(before, new)
     run.set_result({**summary, "events": late + sent})
 
 
@@ -128,19 +132,26 @@ def _source_notes(content: Listing, now: Coverage, later: Sequence[Coverage]) ->
         )
 
 
-def _count_states(states: DataFrame) -> tuple[Mapping[str, Mapping[str, int]], int]:
-    """Count the findings by kind and state, and the events to send."""
+def _counts() -> Iterator[Column]:
+    """Yield what is counted of `ALERT_STATES` as they are written, for `_read_numbers`."""
+    yield sql.sum(sql.size("to")).alias(_EVENTS)
+    for kind, state in product(KINDS, alert_states.STATES):
+        found = (sql.col("kind") == kind) & (sql.col("state") == state)
+        yield sql.count_if(found).alias(f"{kind} {state}")
+
+
+def _read_numbers(counts: Observation) -> tuple[dict[str, dict[str, int]], int]:
+    """Return the numbers of findings by kind and state, and of the events to send."""
     numbers: dict[str, dict[str, int]] = defaultdict(dict)
-    events = 0
-    grouped = states.where("state is not null").groupBy("kind", "state")
-    for kind, state, number, to in grouped.agg(sql.count("*"), sql.sum(sql.size("to"))).collect():
-        numbers[kind][state] = number
-        events += to
-    return numbers, events
+    for name, number in counts.get.items():
+        kind, _, state = name.partition(" ")
+        if state and number:
+            numbers[kind][state] = number
+    return numbers, counts.get[_EVENTS] or 0
 
 
-def _pack(by_rules: Callable[[], Alerts], events: int, rows: Iterable[Any]) -> Iterator[Message]:
-    return by_rules().pack(events, rows)
+def _pack(by_rules: Callable[[], Alerts], rows: Iterable[Any]) -> Iterator[Message]:
+    return by_rules().pack(rows)
 
 
 def _send(spark: SparkSession, generation: Generation, settings: Scan, run: Run, stage: str) -> int:

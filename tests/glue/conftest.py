@@ -141,7 +141,7 @@ def builder(folder: Path) -> SparkSession.Builder:
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.sql.ansi.enabled", "true")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
         # The tests of plans look at the stages of a scan, which are dropped after a thousand.
         .config("spark.ui.retainedJobs", "100000")

@@ -64,13 +64,13 @@ def test_the_usage_of_200_inventories_equals_the_oracle(
 
 
 def test_sizes_and_ages_at_the_edges_of_their_classes(spark: SparkSession) -> None:
-    rows = [_object(size=size) for sizes in SIZES.values() for size in sizes]
-    found = [row for row in _usage(spark, rows) if row.dimension == "size_class"]
-    assert [(row.name, row.objects) for row in found] == [(name, 2) for name in SIZES]
-
-    rows = [_object(last_modified=TAKEN - age) for ages in AGES.values() for age in ages]
-    found = [row for row in _usage(spark, rows) if row.dimension == "age_class"]
-    assert [(row.name, row.objects) for row in found] == [(name, 2) for name in AGES]
+    rows = [_object(size=size, last_modified=None) for sizes in SIZES.values() for size in sizes]
+    rows += [
+        _object(size=None, last_modified=TAKEN - age) for ages in AGES.values() for age in ages
+    ]
+    found = [row for row in _usage(spark, rows) if row.dimension in ("size_class", "age_class")]
+    names = [*dict.fromkeys(SIZES, 2).items(), ("unknown", 12), *dict.fromkeys(AGES, 2).items()]
+    assert [(row.name, row.objects) for row in found] == [*names, ("unknown", 20)]
 
 
 def test_what_the_source_does_not_list_is_null(spark: SparkSession) -> None:
