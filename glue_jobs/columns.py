@@ -2,14 +2,13 @@
 
 from datetime import datetime
 from types import NoneType
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
-    IntegerType,
     LongType,
     StringType,
     StructField,
@@ -17,12 +16,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-Int32 = Annotated[int, 32]
-"""A whole number that Spark stores in 32 bits; a plain `int` has 64."""
 _TYPES: Final = {
     str: StringType(),
     int: LongType(),
-    Int32: IntegerType(),
     bool: BooleanType(),
     datetime: TimestampType(),
 }
@@ -30,8 +26,7 @@ _TYPES: Final = {
 
 def schema(row: type) -> StructType:
     """Return the schema of a NamedTuple's rows; fields that may be None are nullable."""
-    hints = get_type_hints(row, include_extras=True)
-    return StructType([_column(name, hint) for name, hint in hints.items()])
+    return StructType([_column(name, hint) for name, hint in get_type_hints(row).items()])
 
 
 def _column(name: str, hint: Any) -> StructField:

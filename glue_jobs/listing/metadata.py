@@ -4,7 +4,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -36,60 +36,35 @@ _CONF: Final = (
 )
 
 
-class _Snapshot(NamedTuple):
-    id: int
-    committed: datetime
-
-
-class _Table(NamedTuple):
-    """The newest snapshot of a table of S3 Metadata, and the time of its commit."""
-
-    rows: DataFrame
-    name: str
-    committed: datetime
-
-    def __str__(self) -> str:
-        return f"S3 Metadata table {self.name} of {self.committed:%Y-%m-%d %H:%M} UTC"
-
-
 def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "") -> Listing:
     """Read the newest snapshot of the bucket's inventory table, with all versions.
 
-    S3 puts changes into it within an hour, so `taken` is an hour before the snapshot.
+    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.inventory`. S3
+    puts changes into it within an hour, so `taken` is an hour before the snapshot.
 
     Raises:
         BucketcastError: there is no catalog or table, it may not be read, or it has other columns
             or rows of other buckets.
-    """
-    inventory = _open_table(spark, bucket, table)
-    frame = inventory.rows
-    if prefix:
-        frame = frame.where(sql.col("key").startswith(prefix))
-    return Listing(
-        objects=_select_rows(frame, bucket),
-        versions=True,
-        taken=inventory.committed - LAG,
-        name=str(inventory),
-    )
-
-
-def _open_table(spark: SparkSession, bucket: str, table: str) -> _Table:
-    """Return the newest snapshot of a bucket's inventory table.
-
-    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.inventory`.
     """
     parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
     name = ".".join(parts)
     _check_catalog(spark, parts, name)
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     try:
-        snapshot = _newest_snapshot(spark, quoted, name)
+        snapshot, committed = _newest_snapshot(spark, quoted, name)
         # Pinned: a job reads more than once, and S3 goes on writing.
-        frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot.id}")  # noqa: S608
+        frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot}")  # noqa: S608
         _check_table(frame, bucket, name)
     except (PySparkException, Py4JJavaError) as error:
         raise BucketcastError(_error_message(error, name, bucket)) from error
-    return _Table(frame, name, snapshot.committed)
+    if prefix:
+        frame = frame.where(sql.col("key").startswith(prefix))
+    return Listing(
+        objects=_select_rows(frame, bucket),
+        versions=True,
+        taken=committed - LAG,
+        name=f"S3 Metadata table {name} of {committed:%Y-%m-%d %H:%M} UTC",
+    )
 
 
 def _check_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
@@ -104,7 +79,8 @@ def _check_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
         )
 
 
-def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
+def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> tuple[int, datetime]:
+    """Return the id of the newest snapshot, and the time of its commit."""
     committed = sql.unix_millis("committed_at").alias("ms")
     snapshots = spark.table(f"{quoted}.snapshots").select(committed, "snapshot_id")
     newest = snapshots.orderBy(sql.desc("ms")).first()
@@ -113,7 +89,7 @@ def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
             f"{name}: the table is empty: S3 is still filling it, which takes minutes to hours; "
             "wait for its status to be ACTIVE, or read the listing"
         )
-    return _Snapshot(newest[1], datetime.fromtimestamp(newest[0] / 1000, UTC))
+    return newest[1], datetime.fromtimestamp(newest[0] / 1000, UTC)
 
 
 def _check_table(frame: DataFrame, bucket: str, name: str) -> None:

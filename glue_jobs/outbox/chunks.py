@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.limits import SQS_CALL_MESSAGES
 from glue_jobs import files
-from glue_jobs.columns import Int32, schema
+from glue_jobs.columns import schema
 
 _LARGE_ROWS: Final = {
     "parquet.block.size": str(16 << 20),
@@ -41,13 +41,13 @@ class Chunk(NamedTuple):
     A chunk's number counts within its part, in the order of the messages.
     """
 
-    part: Int32
-    chunk: Int32
+    part: int
+    chunk: int
     to: str
     events: int
     bodies: list[str]
     tokens: list[str]
-    counts: list[Int32]
+    counts: list[int]
 
 
 CHUNKS: Final = schema(Chunk)

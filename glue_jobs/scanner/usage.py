@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
 from bucketcast.state.usage import BucketUsage
-from glue_jobs.columns import schema
 from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.sums import AGE_CLASSES, SIZE_CLASSES
 
@@ -51,9 +50,6 @@ class Usage(NamedTuple):
     bytes: int | None = None
     noncurrent_bytes: int | None = None
     oldest: datetime | None = None
-
-
-USAGE: Final = schema(Usage)
 
 
 class _Sums(NamedTuple):

@@ -2,7 +2,6 @@
 
 ::
 
-    FOLDER/usage/       what the bucket holds, rows of `usage.Usage`
     FOLDER/findings/    all findings
     FOLDER/index.html   the page
 
@@ -18,7 +17,6 @@ from pyspark.sql import functions as sql
 from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERTED
 from glue_jobs.scanner.report.page import Finding, Page, html
-from glue_jobs.scanner.usage import USAGE
 
 _SHOWN: Final = 100
 """The most findings on the page and in the result, and the last of them the cleared ones."""
@@ -35,8 +33,6 @@ def write(states: DataFrame, page: Page, folder: str) -> dict[str, Any]:
     times = {name: sql.timestamp_millis(name) for name in ("since", "alerted_at")}
     findings = found.withColumns(times).select(*_COLUMNS, "alerted_at")
     findings.write.mode("overwrite").parquet(f"{folder}/findings")
-    used = states.sparkSession.createDataFrame(page.usage, USAGE).coalesce(1)
-    used.write.mode("overwrite").parquet(f"{folder}/usage")
     url = f"{folder}/index.html"
     files.write(url, html(page).encode(), media_type="text/html; charset=utf-8")
     return {
