@@ -38,9 +38,13 @@ _SPARE_SHARE: Final = 0.1
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """The listed and spooled objects; `taken` is Unix ms, `spool` the outbox's URL."""
+    """The listed and spooled objects; `taken` is Unix ms, `spool` the outbox's URL.
+
+    `rules` are the ids of the target's rules, by which the events are spooled.
+    """
 
     scope: dict[str, str]
+    rules: list[str]
     taken: int
     spool: str
     events: int
@@ -57,7 +61,8 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
             listing is too old, or would be before all is sent; the run would be ended before that;
-            its folder has another backfill, or is being worked on; or the queue does not answer.
+            its folder has another backfill, or one by rules that were removed since, or is being
+            worked on; or the queue does not answer.
     """
     began = time.time()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
@@ -130,6 +135,11 @@ def _read_earlier(settings: Backfill, run: Run) -> Listed | None:
     if listed.scope != _scope(settings):
         scope = ", ".join(f"{name} {value!r}" for name, value in listed.scope.items())
         raise BucketcastError(f"{run.folder} holds the backfill of {scope}: start a new run")
+    if removed := set(listed.rules) - {rule.id for rule in find_destination(settings).rules}:
+        raise BucketcastError(
+            f"{run.folder} has events by {len(removed)} rules of {settings.target} that were "
+            "removed since: start a new run"
+        )
     return listed
 
 
@@ -149,6 +159,7 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         events, counts = chunks.spool(rows, pack, spool), tally.value
     listed = Listed(
         scope=_scope(settings),
+        rules=[rule.id for rule in to.rules],
         taken=taken,
         spool=spool,
         events=events,

@@ -275,6 +275,7 @@ def test_a_dry_run_prepares_what_the_same_run_sends(
     spark: SparkSession, deployment: Backfills
 ) -> None:
     deployment.add_rule()
+    other = deployment.add_rule(prefix="photos/")
     for number in range(40):
         deployment.add_object(f"{number:02}")
     result = deployment.backfill(spark, dry_run="on", rate="20")
@@ -288,6 +289,9 @@ def test_a_dry_run_prepares_what_the_same_run_sends(
     assert not deployment.drain()
     assert deployment.backfill(spark)["sent"] == 40
     assert (len(deployment.drain()), deployment.listings) == (40, 1)
+    deployment.rules.remove([other])
+    with pytest.raises(BucketcastError, match=r"by 1 rules of .* removed since: start a new run"):
+        deployment.backfill(spark)
 
 
 def test_the_result_counts_what_sqs_refused(

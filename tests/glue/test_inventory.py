@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import listing
 from tests.glue.inventories import FIELDS, TAKEN, Format, Row, rows_of, write
 
@@ -94,13 +95,15 @@ def test_a_folder_is_read_as_its_newest_finished_report(
     DAY = timedelta(days=1)  # noqa: N806
     report(0)
     report(1)
-    report(2).write_text("0" * 32)
-    report(3).unlink()
+    report(2).unlink()
     for folder in ("b/daily", "b/daily/"):
         read = listing.read(spark, "b", f"{tmp_path.as_uri()}/{folder}")
 
         assert [row.key for row in rows_of(read)] == ["day 1"]
         assert read.taken == TAKEN + DAY
+    report(3).write_text("0" * 32)
+    with pytest.raises(BucketcastError, match=r"says 0+: it was changed or cut"):
+        listing.read(spark, "b", f"{tmp_path.as_uri()}/b/daily")
 
 
 def test_reports_of_several_prefixes_are_a_union(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,11 +11,8 @@ from glue_jobs.scanner.state import Generation, StateStore
 from tests.glue.emulator import Emulator
 
 
-@pytest.fixture(params=["file", "s3"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "file":
-        return (tmp_path / "alerts" / "uploads").as_uri()
-    aws: Emulator = request.getfixturevalue("aws")
+@pytest.fixture
+def folder(aws: Emulator, tmp_path: Path) -> str:
     aws.client("s3").create_bucket(Bucket="scan-store")
     return f"s3://scan-store/{tmp_path.name}/uploads"
 

@@ -97,7 +97,7 @@ def read_newest(folder: str, bucket: str) -> Manifest:
     """Read the newest finished report in the folder of a configuration.
 
     Raises:
-        BucketcastError: there is none, or the newest is of another bucket.
+        BucketcastError: there is none, or the newest is damaged or of another bucket.
     """
     folder = folder.rstrip("/")
     dated = [name for name in files.list_folders(folder) if _DATED.fullmatch(name)]
@@ -116,7 +116,7 @@ def read_newest(folder: str, bucket: str) -> Manifest:
 
 
 class UnfinishedError(BucketcastError):
-    """A report that S3 is still writing, or that was cut: its checksum is missing or wrong."""
+    """A report that S3 is still writing: its checksum is missing."""
 
 
 def _check_checksum(content: bytes, url: str) -> None:
@@ -131,7 +131,7 @@ def _check_checksum(content: bytes, url: str) -> None:
         ) from None
     digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if digest != wanted:
-        raise UnfinishedError(
+        raise BucketcastError(
             f"{url}: its MD5 is {digest}, manifest.checksum says {wanted or 'nothing'}: it was "
             "changed or cut; copy it again or name another report"
         )
