@@ -5,15 +5,12 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import Final
 
 import pytest
 
-import bucketcast
 from bucketcast import limits
 
 ROOT: Final = Path(__file__).parents[3]
@@ -22,7 +19,6 @@ PAGES: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _PATH: Final = re.compile(r"`([a-z_]+(?:/[\w.-]+)*/[\w-]+\.(?:py|lua|toml|sh|json|md))`")
 _LINK: Final = re.compile(r"\]\(([^)\s:#]*)(?:#([^)\s]+))?\)")
 _CONSTANT: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z_]+)\.([A-Z][A-Z_]+)`")
-_HEADER: Final = re.compile(r"^ *[A-Z][A-Z ]+(?:  +[A-Z][A-Z ]*)+$", re.MULTILINE)
 _KIB: Final = 1_024
 
 
@@ -40,25 +36,6 @@ def test_the_links_of_a_page_lead_to_files_and_headings(page: Path) -> None:
     ]
     assert [str(file) for file, _ in links if not file.exists()] == []
     assert [f"{file}#{name}" for file, name in links if name and name not in _anchors(file)] == []
-
-
-def test_the_tables_of_pages_have_the_columns_of_the_program() -> None:
-    """In their order: a sample whose columns are others is of another release."""
-    modules = [
-        import_module(module.name)
-        for module in walk_packages(bucketcast.__path__, "bucketcast.")
-        if ".command" in module.name
-    ]
-    known = [
-        [column for column in columns if column]
-        for module in modules
-        for name, columns in vars(module).items()
-        if name.endswith("COLUMNS")
-    ]
-    shown = [line.split("  ") for page in PAGES for line in _HEADER.findall(_text(page))]
-    headers = [[column.strip() for column in cells if column.strip()] for cells in shown]
-    assert len(headers) > 5
-    assert [header for header in headers if header not in known] == []
 
 
 def _anchors(page: Path) -> set[str]:

@@ -1,5 +1,6 @@
 """Completion of targets and buckets in the shell."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Thread
@@ -62,14 +63,9 @@ class _Bash(BashComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         words, incomplete = super().get_completion_args()
-        joined = [""]
-        for word in (*words, incomplete):
-            if word == ":" or joined[-1].endswith(":"):
-                joined[-1] += word
-            else:
-                joined.append(word)
-        *words, last = joined[1:]
-        self._before = "" if last == incomplete else last[: last.rindex(":") + 1]
+        typed = re.sub("\n:(\n|$)", ":", "\n".join([*words, incomplete]))
+        *words, last = typed.split("\n")
+        self._before = last.removesuffix(incomplete.removeprefix(":"))
         return words, last
 
     def format_completion(self, item: CompletionItem[str]) -> str:
