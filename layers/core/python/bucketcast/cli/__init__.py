@@ -134,11 +134,16 @@ def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aw
 
 
 def _report_misuse(out: Output, error: click.UsageError | ConfigErrors) -> None:
-    if isinstance(error, ConfigErrors):
-        out.fail_configuration(error)
+    if isinstance(error, ConfigErrors) and out.json:
+        out.fail(str(error), "configuration", errors=[vars(each) for each in error.errors])
+    elif isinstance(error, ConfigErrors):
+        for each in error.errors:
+            out.note(str(each))
     elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
     else:
         command = error.ctx.command_path if error.ctx else "bucketcast"
         hint = f"see `{command} --help`"
-        out.fail(usage.text_of(error), "misuse", field=usage.field_of(error), hint=hint)
+        field = usage.field_of(error)
+        where = {"field": field} if field else {}
+        out.fail(usage.text_of(error), "misuse", hint=hint, **where)

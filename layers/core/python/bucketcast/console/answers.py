@@ -90,7 +90,7 @@ class Answer(Output):
     def note(self, note: str, *, always: bool = False) -> None:  # noqa: ARG002
         self.printed.append(note)
 
-    def fail(self, error: str, code: str = "failed", *, field: str = "", hint: str = "") -> None:  # noqa: ARG002
+    def fail(self, error: str, code: str = "failed", *, hint: str = "", **more: object) -> None:  # noqa: ARG002
         self.problem = error
 
 

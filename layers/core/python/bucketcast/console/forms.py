@@ -46,9 +46,6 @@ def errors_of(error: Exception) -> dict[str, str]:
         return {SECRET: str(error)}
     if isinstance(error, click.UsageError):
         param = error.param if isinstance(error, click.BadParameter) else None
-        return {
-            (param.name if param else "") or "": usage.text_of(
-                error, usage.label_of(param) if param else ""
-            )
-        }
+        name, label = (param.name, usage.label_of(param)) if param else ("", "")
+        return {name or "": usage.text_of(error, label)}
     return {"arn" if isinstance(error, NoTargetError) else "": str(error)}

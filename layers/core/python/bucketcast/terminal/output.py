@@ -17,7 +17,7 @@ import click
 
 from bucketcast.aws.clients import Aws
 from bucketcast.display import printable
-from bucketcast.errors import BucketcastError, ConfigErrors
+from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
     from bucketcast.deployment import Deployed
@@ -117,34 +117,15 @@ class Output:
         if not click.confirm(question, err=True):
             raise BucketcastError("nothing was changed")
 
-    def fail(self, error: str, code: str = "failed", *, field: str = "", hint: str = "") -> None:
-        """Print the error that ends the command, and a hint; `field` is the wrong parameter."""
+    def fail(self, error: str, code: str = "failed", *, hint: str = "", **more: object) -> None:
+        """Print the error that ends the command, and a hint; `more` are fields of the document."""
         if self.json:
-            where = {"field": field} if field else {}
-            _write({"status": "error", "code": code, "error": error, **where})
+            _write({"status": "error", "code": code, "error": error, **more})
             return
         # Errors from elsewhere have several lines, such as the end of a log.
         click.echo(f"bucketcast: {printable(error, keep=_LINES)}", err=True)
         if hint:
             click.echo(hint, err=True)
-
-    def fail_configuration(self, errors: ConfigErrors) -> None:
-        """Print every error of a configuration, one per line."""
-        if self.json:
-            listed = [
-                {"key": error.key, "found": error.found, "allowed": error.allowed}
-                for error in errors.errors
-            ]
-            _write(
-                {
-                    "status": "error",
-                    "code": "configuration",
-                    "error": str(errors),
-                    "errors": listed,
-                }
-            )
-            return
-        click.echo(printable(str(errors), keep=_LINES), err=True)
 
 
 def output_options(command: F) -> F:
