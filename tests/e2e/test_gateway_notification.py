@@ -1,8 +1,7 @@
-"""The notification API through the gateway: the guide's own lines, and every client's own calls."""
+"""The notification API through the gateway: the guide's own lines, and the largest document."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,11 +10,7 @@ from tests.e2e.mc import Mc
 from tests.e2e.system import System
 from tests.e2e.test_gateway import call
 
-if TYPE_CHECKING:
-    pass
-
 HOOK = "arn:minio:sqs::primary:webhook"
-MIRROR = "arn:minio:sqs::mirror:redis"
 
 
 @pytest.fixture(scope="module")
@@ -66,29 +61,6 @@ def test_commands_of_the_guide_work(system: System, mc: Mc, bucket: str, tmp_pat
     removed = mc("event", "remove", remote, HOOK, "--suffix", ".jpg")
     assert removed == f"Successfully removed {HOOK}\n"
     assert mc("event", "list", remote) == ""
-
-
-def test_the_rules_of_the_command_and_of_the_api_are_the_same(
-    system: System, mc: Mc, bucket: str
-) -> None:
-    mc("event", "add", f"local/{bucket}", HOOK, "--event", "put", "--prefix", "in/")
-    (seen,) = system.bucketcast("event", "ls", bucket, "--json").document["rules"]
-    assert (seen["arn"], seen["event"], seen["prefix"]) == (HOOK, ["s3:ObjectCreated:*"], "in/")
-    ran = system.bucketcast("event", "add", bucket, MIRROR, "--event", "delete", "--size", "1KiB-")
-    assert ran.code == 0, ran.err
-    assert mc("event", "list", f"local/{bucket}", MIRROR).split()[:2] == [
-        MIRROR,
-        "s3:ObjectRemoved:*",
-    ]
-    # What S3's XML cannot say stays when a client that does not know it adds to the document.
-    mc("event", "add", f"local/{bucket}", HOOK, "--event", "put", "--prefix", "out/")
-    rules = system.bucketcast("event", "ls", bucket, "--json").document["rules"]
-    assert [bool(each["conditions"]) for each in rules if each["arn"] == MIRROR] == [True]
-    assert len(rules) == 3
-    assert system.bucketcast("event", "rm", bucket, HOOK, "--yes").code == 0
-    assert HOOK not in mc("event", "list", f"local/{bucket}")
-    mc("event", "remove", f"local/{bucket}", "--force")
-    assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []
 
 
 def test_ten_thousand_rules_in_one_document(system: System, bucket: str) -> None:

@@ -94,12 +94,6 @@ def test_no_secret_is_in_a_log(system: System) -> None:
     assert_clean(texts | {str(file): file.read_text(errors="replace") for file in local})
 
 
-def test_no_secret_is_in_the_output_of_commands(system: System) -> None:
-    for arguments in (("target", "ls"), ("target", "ls", "--json"), ("event", "ls", "uploads")):
-        ran = system.bucketcast(*arguments)
-        assert_clean({" ".join(arguments): ran.out + ran.err})
-
-
 def files(folder: Path, pattern: str) -> list[Path]:
     found = sorted(folder.rglob(pattern))
     assert found, f"no {pattern} in {folder}"
