@@ -110,7 +110,9 @@ def _count(failure: Failed, pause: int, batch: Batch) -> None:
 def _dead(failure: Failed, error: DeliveryError) -> dead_letters.Dead:
     history = failure.received.message.history
     history = history._replace(to=failure.to or history.to)
-    return dead_letters.of_event(failure.delivery, history, name_of(error), str(error))
+    return dead_letters.of_event(
+        failure.delivery, history, name_of(error), str(error), error.answer
+    )
 
 
 def _fold(failed: Iterable[_Judged]) -> Iterable[_Judged]:
