@@ -185,11 +185,14 @@ def _merge_histories(group: Sequence[Failed]) -> History:
         for failure in group
     }
     first, *_ = histories.values()
+    since = min(history.since for history in histories.values())
+    # Each event has its own; that of the message is told where its term begins, or began, later.
+    arrived = min(failure.delivery.created for failure in group)
     return first._replace(
-        since=min(history.since for history in histories.values()),
+        since=since,
         tries=max(failure.tries for failure in group),
         to=group[0].to or first.to,
-        created=0,  # each event has its own
+        created=arrived if arrived < since or not first.failed else 0,
     )
 
 
