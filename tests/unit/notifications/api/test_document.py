@@ -1,9 +1,14 @@
 """Notification documents: MinIO's checks in MinIO's order, and back as they were given."""
 
+import dataclasses
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from bucketcast.errors import BucketcastError
 from bucketcast.notifications.api import conversion, document
 from bucketcast.notifications.api.document import Queue
 from bucketcast.rules import Rule
@@ -246,6 +251,39 @@ def test_conditions_survive_a_client_that_adds_a_rule() -> None:
     assert written.id == f"bucketcast:{large.id}"
     more = Queue(REDIS, (PUT,))
     assert conversion.rules("uploads", [written, more], [large])[0] == large
-    changed = Queue(written.arn, (REMOVED,), written.filters, written.id)
-    (made,) = conversion.rules("uploads", [changed], [large])
-    assert (made.events, made.conditions) == ((REMOVED,), large.conditions)
+
+
+PLAIN = Rule(bucket="uploads", arn=HOOK, events=(PUT,))
+LARGE = replace(PLAIN, conditions=(Condition("size", ("1-",), "range"),))
+NAMED = replace(PLAIN, name="copy")
+LABELLED = replace(PLAIN, label="q")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("disabled", [False, True])
+@pytest.mark.parametrize("changed", [{}, {"filters": (("suffix", ".jpg"),)}, {"arn": REDIS}])
+@pytest.mark.parametrize("rule", [PLAIN, LARGE, NAMED, LABELLED])
+def test_an_id_stays_its_rules_however_often_a_client_writes_it(
+    rule: Rule, changed: dict[str, Any], *, disabled: bool, whole: bool
+) -> None:
+    written = dataclasses.replace(conversion.configuration(rule), **changed)
+    rules = [replace(rule, disabled=disabled)]
+    for _ in range(2):
+        given = document.Document([written], [])
+        rules = conversion.apply_document("uploads", given, rules, whole=whole)
+        (made,) = rules
+        assert conversion.configuration(made) == written
+        assert (made.conditions, made.name, made.disabled) == (rule.conditions, rule.name, False)
+
+
+def test_an_id_of_conditions_that_are_gone_is_refused() -> None:
+    written = conversion.configuration(LARGE)
+    with pytest.raises(BucketcastError, match=f"uploads has no rule {written.id}, "):
+        conversion.rules("uploads", [written], [PLAIN])
+
+
+def test_a_disabled_rule_stays_beside_another_with_its_id() -> None:
+    off = replace(LABELLED, prefix="a/", disabled=True)
+    given = document.Document([conversion.configuration(LABELLED)], [])
+    rules = conversion.apply_document("uploads", given, [LABELLED, off], whole=True)
+    assert rules == [LABELLED, off]

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from bucketcast.destination import TopicArn
 from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
-from bucketcast.notifications.api import Notifications
+from bucketcast.notifications.api import Notifications, conversion
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.document import Part
-from bucketcast.rules import regexes
+from bucketcast.rules import Rule, regexes
+from bucketcast.rules.conditions import Condition
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
@@ -107,6 +108,37 @@ def test_disabled_rules_are_not_shown_and_stay(notifications: Notifications, aws
     rules.change("uploads", lambda _: off)
     notifications.forget("uploads")
     assert rules.of("uploads") == []
+
+
+SECRET = TOPIC.replace("photos", "secret")
+PUTS, READS = ("s3:ObjectCreated:*",), ("s3:ObjectAccessed:Get",)
+LARGE = (Condition("tag:k", ("v",)),)
+
+
+@pytest.mark.parametrize(
+    ("rule", "written", "error"),
+    [
+        (Rule(bucket="uploads", arn=HOOK, events=PUTS, conditions=LARGE), QUEUE, "needs facts"),
+        (
+            Rule(bucket="uploads", arn=HOOK, events=READS),
+            QUEUE.replace(*PUTS, *READS),
+            "access_events",
+        ),
+        (
+            Rule(bucket="uploads", arn=SECRET, events=PUTS, name="s"),
+            topic("s", "<Event>s3:ObjectCreated:*</Event>", SECRET),
+            "AccessDenied",
+        ),
+    ],
+)
+def test_a_disabled_rule_that_may_not_be_put_stays_off(
+    notifications: Notifications, aws: MotoAws, rule: Rule, written: str, error: str
+) -> None:
+    Rules(TABLE, aws.dynamodb).add(replace(rule, disabled=True))
+    with_its_id = written.replace(">q<", f">{conversion.shown_id(rule)}<")
+    with pytest.raises(S3Error, match=error):
+        notifications.put("uploads", config(with_its_id), ANN, whole=True)
+    assert Rules(TABLE, aws.dynamodb).active("uploads") == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`TopicConfiguration`: Ceph's checks, and back as RGW gives it."""
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api import conversion, document
@@ -190,3 +191,13 @@ def test_minio_client_replaces_all_but_filters_it_cannot_express() -> None:
         ],
     )
     assert after(rules_of(ONE), [], [ONE], whole=True) == ([], [ONE])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_disabled_notification_is_replaced_by_one_of_its_id_and_topic(*, whole: bool) -> None:
+    off = [replace(rule, disabled=True) for rule in rules_of(ONE)[1:]]
+    changed = Notification(id="one", topic=TOPIC, events=(PUT,))
+    kept = replace(changed, key=ONE.key, tags=ONE.tags) if whole else changed
+    assert after(off, [], [changed], whole=whole) == ([], [kept])
+    elsewhere = Notification(id="one", topic=OTHER)
+    assert after(off, [], [elsewhere], whole=whole) == ([], [elsewhere, ONE])

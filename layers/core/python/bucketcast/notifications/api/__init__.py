@@ -157,7 +157,7 @@ class Notifications:
             deployment = self._find()
             rules = Rules(deployment.state_table, self._aws.dynamodb)
             given = document.read(text, queue_targets(deployment, self._aws), self._region)
-            stored = rules.active(bucket)
+            stored = rules.in_order(bucket)
             bound = self._bound(bucket, given, stored, user, deployment, whole=whole)
 
             def edit(stored: list[Rule]) -> list[Rule]:
@@ -227,7 +227,7 @@ class Notifications:
         Do not check notifications that a client only writes back: their topic may be deleted, or
         another user's.
         """
-        same = {rule.id for rule in stored} if whole else set()
+        same = {rule.id for rule in stored if not rule.disabled} if whole else set()
         resolved = [
             sent
             if notification.rule(bucket, complete).id in same

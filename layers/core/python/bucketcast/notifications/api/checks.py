@@ -118,9 +118,9 @@ def require_covered(wanted: Iterable[Rule], stored: Collection[Rule], part: Part
 
 
 def _new_rules(wanted: Iterable[Rule], stored: Iterable[Rule]) -> list[Rule]:
-    """Return the rules that are not stored yet: those that are stay, whatever the checks say."""
-    known = {rule.id for rule in stored}
-    return [rule for rule in wanted if rule.id not in known]
+    """Return the rules that become active: those that are stay, whatever the checks say."""
+    known = {rule.id for rule in stored if not rule.disabled}
+    return [rule for rule in wanted if not rule.disabled and rule.id not in known]
 
 
 def _key_end(rule: Rule, end: Literal["prefix", "suffix"]) -> str:
@@ -141,6 +141,8 @@ def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: 
             raise S3Error("InvalidArgument", reason)
     if any(map(patterns, new)):
         try:
-            check_total({pattern for rule in wanted for pattern in patterns(rule)})
+            check_total(
+                {pattern for rule in wanted if not rule.disabled for pattern in patterns(rule)}
+            )
         except ValueError as error:
             raise S3Error("InvalidArgument", str(error)) from None

@@ -9,13 +9,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from bucketcast.errors import BucketcastError
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api.document import Document, Queue
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 
 ID_PREFIX: Final = "bucketcast:"
-"""The prefix of the `Id` of a rule that has none, or that S3's XML cannot express."""
+"""The prefix of the `Id` of a rule that S3's XML cannot express."""
 
 
 def configuration(rule: Rule, *, to_minios: bool = False) -> Queue:
@@ -26,16 +27,28 @@ def configuration(rule: Rule, *, to_minios: bool = False) -> Queue:
     values = {"prefix": rule.prefix, "suffix": rule.suffix}
     default_names = tuple(name for name, value in values.items() if value)
     filters = tuple((name, values[name]) for name in rule.filters or default_names)
-    queue_id = f"{ID_PREFIX}{rule.id}"
-    if not (rule.conditions or rule.name) and (rule.label or to_minios):
-        queue_id = rule.label
+    queue_id = rule.label or ("" if to_minios else rule.id)
+    if (rule.conditions or rule.name) and not rule.label.startswith(ID_PREFIX):
+        queue_id = f"{ID_PREFIX}{rule.id}"
     return Queue(rule.arn, rule.events, filters, queue_id)
 
 
 def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[Rule]:
-    """Return a document's rules, with the conditions and names of stored rules."""
-    by_id = {f"{ID_PREFIX}{rule.id}": rule for rule in stored}
-    converted = (_rule(bucket, queue, by_id.get(queue.id)) for queue in queues)
+    """Return a document's rules, with the conditions and names of stored rules.
+
+    Raises:
+        BucketcastError: an `Id` refers to a rule that is not stored.
+    """
+    same, by_id = {}, {}
+    for rule in stored:
+        queue = configuration(rule)
+        same[queue] = by_id[queue.id] = rule
+    converted = (
+        replace(same[queue], disabled=False)
+        if queue in same
+        else _rule(bucket, queue, by_id.get(queue.id))
+        for queue in queues
+    )
     # ARNs with and without a region are equal.
     return list(dict.fromkeys(converted))
 
@@ -48,16 +61,23 @@ def apply_document(
     Replace targets as MinIO does, and merge topics as Ceph does; a document with topics only keeps
     the targets. With `whole` the document replaces both, since MinIO's clients read, change and
     write all of it; metadata, tags and regular expressions, which they cannot express, stay.
-    Disabled rules stay, unless the document has them: clients do not see them.
+    Disabled rules stay, since clients do not see them, unless the document has their `Id`.
+
+    Raises:
+        BucketcastError: an `Id` refers to a rule that is not stored.
     """
-    active = _apply(bucket, given, list(filter(is_shown, stored)), whole=whole)
-    known = {rule.id for rule in active}
-    return [*active, *(rule for rule in stored if rule.disabled and rule.id not in known)]
+    wanted = _apply(bucket, given, stored, whole=whole)
+    known = {rule.id for rule in wanted}
+    # An Id that an active rule had need not be the disabled rule's: MinIO lets several have one.
+    put = set(map(_key, wanted)).difference(map(_key, filter(is_shown, stored)))
+    off = (rule for rule in stored if rule.disabled)
+    return [*wanted, *(rule for rule in off if rule.id not in known and _key(rule) not in put)]
 
 
 def _apply(bucket: str, given: Document, stored: Sequence[Rule], *, whole: bool) -> list[Rule]:
-    topics = [rule for rule in stored if notification.is_notification(rule)]
-    targets = [rule for rule in stored if not notification.is_notification(rule)]
+    shown = list(filter(is_shown, stored))
+    topics = [rule for rule in shown if notification.is_notification(rule)]
+    targets = [rule for rule in shown if not notification.is_notification(rule)]
     if given.empty:
         return []
     if whole:
@@ -89,6 +109,11 @@ def shown_id(rule: Rule) -> str:
     return rule.name if notification.is_notification(rule) else configuration(rule).id
 
 
+def _key(rule: Rule) -> tuple[str, str]:
+    """Return what a document replaces a rule by: its `Id`, with Ceph its `Id` and topic."""
+    return shown_id(rule), rule.arn if notification.is_notification(rule) else ""
+
+
 def _restore_filters(sent: Notification, before: Notification | None) -> Notification:
     if before is None:
         return sent
@@ -105,6 +130,11 @@ def _restore_filters(sent: Notification, before: Notification | None) -> Notific
 
 
 def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
+    if stored is None and queue.id.startswith(ID_PREFIX):
+        raise BucketcastError(
+            f"{bucket} has no rule {queue.id}, whose conditions this Id stands for: read the "
+            "configuration again, or leave the Id out for a rule without conditions"
+        )
     values = dict(queue.filters)
     default_names = tuple(name for name in ("prefix", "suffix") if values.get(name))
     filter_names = tuple(name for name, _ in queue.filters)
@@ -116,6 +146,6 @@ def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
         suffix=values.get("suffix", ""),
         conditions=stored.conditions if stored else (),
         name=stored.name if stored else "",
-        label=stored.label if stored else queue.id,
+        label=queue.id,  # also in place of none: the client may write the same once more
         filters=() if filter_names == default_names else filter_names,
     )
