@@ -1,14 +1,17 @@
 """`bucketcast event disable` and `enable`: a rule is kept, and matches nothing meanwhile."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.destination import TopicArn
-from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules import Rule, RuleIndex, regexes
+from bucketcast.rules.conditions import Condition
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, cells
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.moto_aws import TABLE, MotoAws, make_bucket
 from tests.unit.samples import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -56,6 +59,55 @@ def test_an_unknown_id_switches_nothing(run: Run, aws: MotoAws, off: Rule) -> No
     ran = run("event", "enable", "uploads", off.id, "0123")
     assert (ran.code, "no rule of uploads has the id 0123" in ran.err) == (1, True)
     assert [rule.disabled for rule in stored(aws) if rule.name] == [True]
+
+
+REGEX = Condition("key", ("2a{60}",), "regex")
+TAG = Condition("tag:a", ("b",))
+TOPIC = TopicArn("r", "", "t").arn
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"arn": "arn:minio:sqs::gone:webhook"}, "no target webhook:gone"),
+        ({"arn": TOPIC}, f"found no topic {TOPIC}"),
+        ({"conditions": (TAG,)}, "tag:a=b needs facts about the object"),
+        ({"conditions": (REGEX,)}, "100 are allowed"),
+        ({"arn": TOPIC, "name": "n"}, f"found 2 active notifications n of {TOPIC}"),
+    ],
+)
+def test_what_cannot_be_added_cannot_be_enabled(
+    run: Run,
+    aws: MotoAws,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    given: dict[str, Any],
+    expected: str,
+) -> None:
+    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
+    rule = Rule(**{"bucket": "uploads", "arn": WEBHOOK, "events": ("s3:ObjectCreated:*",), **given})
+    regex = replace(rule, arn=WEBHOOK, conditions=(replace(REGEX, values=("1a{60}",)),), name="")
+    off, other = replace(rule, disabled=True), replace(rule, events=("s3:ObjectRemoved:*",))
+    rules = Rules(TABLE, aws.dynamodb)
+    kept = [off, *([regex] if REGEX in rule.conditions else []), *([other] if rule.name else [])]
+    rules.change("uploads", lambda _: kept)
+    file = tmp_path / "rules.json"
+    file.write_text(run("event", "ls", "--json").out.replace('"disabled": true', '"label": ""'))
+    for ran in (run("event", "enable", "uploads", off.id), run("event", "apply", str(file))):
+        assert (ran.code > 0, expected in ran.err) == (True, True), ran.err
+    assert rules.in_order("uploads") == kept
+    file.write_text(run("event", "ls", "--json").out)
+    rules.change("uploads", lambda _: [replace(off, disabled=False), *kept[1:]])
+    assert run("event", "apply", str(file), "--yes").code == 0, "it switches off what cannot work"
+
+
+def test_enable_notes_what_add_notes(run: Run, aws: MotoAws) -> None:
+    make_bucket("lonely")
+    aws.change(WEBHOOK, writes="lonely")
+    added = run("event", "add", "lonely", WEBHOOK, "--event", "put,get", "--json").document
+    run("event", "disable", "lonely", added["id"])
+    enabled = run("event", "enable", "lonely", added["id"], "--json").document
+    assert "; ".join(enabled["notes"]) == added["note"] != ""
 
 
 def test_a_file_has_what_is_disabled(run: Run, aws: MotoAws, off: Rule, tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 """Checks of buckets and rules: connected buckets, existing targets, readable objects."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
-from bucketcast.destination import Destination, TopicArn
+from bucketcast.destination import Destination, TargetArn, TopicArn
+from bucketcast.errors import BucketcastError, ConfigError
 from bucketcast.notifications import document as notifications
-from bucketcast.rules import Rule
+from bucketcast.rules import Rule, patterns
 from bucketcast.rules.grammar import texts
+from bucketcast.rules.regexes import check_total
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.table import TopicTable
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 16
 _MAX_NAMED: Final = 8
+_LISTED: Final = "`bucketcast target ls` and `bucketcast topic ls` list the existing ones"
 _CDK_ASSETS: Final = "cdk-"
 NO_BUCKET: Final = "NoSuchBucket"
 """AWS's code for a bucket that does not exist."""
@@ -107,6 +111,34 @@ def _to_ingress(
         for entry in configuration.get("QueueConfigurations", ())
         if entry["QueueArn"].endswith(ending)
     ]
+
+
+def problems(
+    new: Sequence[Rule], after: Iterable[Rule], deployment: Deployed, aws: Aws
+) -> Iterator[ConfigError]:
+    """Yield why rules of a bucket cannot become active; `after` are all that it then has."""
+    topics = TopicTable(deployment.state_table, aws.dynamodb)
+    for bucket, arn in sorted({(rule.bucket, rule.arn) for rule in new}):
+        destination = Destination.of(arn)
+        if isinstance(destination, TargetArn):
+            try:
+                deployment.target(destination)
+            except BucketcastError as error:
+                yield ConfigError(f"{bucket}: arn", str(error), _LISTED)
+        elif not (isinstance(destination, TopicArn) and topics.topic(destination)):
+            yield ConfigError(f"{bucket}: arn", f"found no topic {arn}", _LISTED)
+    if reason := next(filter(None, (missing_permission(rule, deployment) for rule in new)), ""):
+        yield ConfigError(f"{new[0].bucket}: conditions", "not readable", reason)
+    active = [rule for rule in after if not rule.disabled]
+    try:
+        check_total(set().union(*map(patterns, active)))
+    except ValueError as error:
+        yield ConfigError(f"{active[0].bucket}: conditions", "too large", str(error))
+    ids = Counter((rule.name, rule.arn) for rule in active if isinstance(rule.to, TopicArn))
+    for (id_, arn), number in ids.items():
+        if number > 1:  # a client that merges or writes back notifications would keep one
+            found = f"found {number} active notifications {id_} of {arn}"
+            yield ConfigError(f"{active[0].bucket}: name", found, "allowed is one")
 
 
 def missing_permission(rule: Rule, deployment: Deployed) -> str:

@@ -8,18 +8,13 @@ import click
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.destination import Destination, TargetArn, TopicArn
-from bucketcast.errors import BucketcastError, ConfigError, ConfigErrors
-from bucketcast.notifications.aws.checks import missing_permission, why_not_attached
+from bucketcast.errors import ConfigErrors
 from bucketcast.notifications.aws.checks import notes as notes_of
-from bucketcast.rules import Rule, listing, patterns
-from bucketcast.rules.regexes import check_total
+from bucketcast.notifications.aws.checks import problems, why_not_attached
+from bucketcast.rules import Rule, listing
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
-from bucketcast.topics.aws.table import TopicTable
-
-_TARGET: Final = "`bucketcast target ls` and `bucketcast topic ls` list the existing ones"
 
 
 class _Change(NamedTuple):
@@ -28,6 +23,11 @@ class _Change(NamedTuple):
     bucket: str
     added: Mapping[str, Rule]
     removed: Mapping[str, Rule]
+
+    @property
+    def activated(self) -> list[Rule]:
+        """The added rules that are not disabled."""
+        return [rule for rule in self.added.values() if not rule.disabled]
 
 
 @click.command()
@@ -71,9 +71,9 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     notes = [
         note
         for change in changes
-        if change.added
+        if change.activated
         for note in notes_of(
-            change.added.values(), why_not_attached(change.bucket, deployment, aws), deployment
+            change.activated, why_not_attached(change.bucket, deployment, aws), deployment
         )
     ]
     out.notes(notes)
@@ -111,28 +111,11 @@ def _check(
     changes: list[_Change], wanted: listing.Rules, deployment: deployed.Deployed, aws: Aws
 ) -> None:
     """Refuse new rules that cannot work in this deployment, with all errors at once."""
-    known = {target.arn for target in deployment.targets}
-    topics = TopicTable(deployment.state_table, aws.dynamodb)
-    errors = []
-    for bucket, added, _ in changes:
-        for arn in sorted({rule.arn for rule in added.values()} - known):
-            destination = Destination.of(arn)
-            if isinstance(destination, TargetArn):
-                try:
-                    deployment.target(destination)
-                except BucketcastError as error:
-                    errors.append(ConfigError(f"{bucket}: arn", str(error), _TARGET))
-            elif not (isinstance(destination, TopicArn) and topics.topic(destination)):
-                errors.append(ConfigError(f"{bucket}: arn", f"found no topic {arn}", _TARGET))
-        reason = next(
-            filter(None, (missing_permission(rule, deployment) for rule in added.values())), ""
-        )
-        if reason:
-            errors.append(ConfigError(f"{bucket}: conditions", "not readable", reason))
-        try:
-            check_total({pattern for rule in wanted[bucket] for pattern in patterns(rule)})
-        except ValueError as error:
-            errors.append(ConfigError(f"{bucket}: conditions", "too large", str(error)))
+    errors = [
+        error
+        for change in changes
+        for error in problems(change.activated, wanted[change.bucket], deployment, aws)
+    ]
     if errors:
         raise ConfigErrors(errors)
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule, listing
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
@@ -46,16 +47,27 @@ def enable(out: Output, bucket: str, ids: tuple[str, ...]) -> None:
 
 def _switch(out: Output, bucket: str, ids: Sequence[str], *, disabled: bool) -> None:
     def edit(stored: list[Rule]) -> list[Rule]:
-        chosen(stored, bucket, ids)
-        return [replace(rule, disabled=disabled) if rule.id in ids else rule for rule in stored]
+        new = [
+            replace(rule, disabled=False) for rule in chosen(stored, bucket, ids) if rule.disabled
+        ]
+        after = [replace(rule, disabled=disabled) if rule.id in ids else rule for rule in stored]
+        errors = [] if disabled else list(checks.problems(new, after, deployment, aws))
+        if errors:
+            raise BucketcastError("\n".join(map(str, errors)))
+        return after
 
     deployment, aws = out.deployed()
     with aws_errors():
         changed = Rules(deployment.state_table, aws.dynamodb).change(bucket, edit)
     switched = chosen(changed, bucket, ids)
+    notes = []
+    if not disabled:
+        notes = checks.notes(switched, checks.why_not_attached(bucket, deployment, aws), deployment)
+    out.notes(notes)
     word = "off" if disabled else "on"
     lines = [f"Switched {word} {listing.line(rule)}" for rule in switched]
-    out.answer({"bucket": bucket, "rules": list(map(listing.document, switched))}, *lines)
+    rules = list(map(listing.document, switched))
+    out.answer({"bucket": bucket, "rules": rules, "notes": notes}, *lines)
 
 
 def chosen(rules: Sequence[Rule], bucket: str, ids: Sequence[str]) -> list[Rule]:
