@@ -45,13 +45,13 @@ def _parse_time(value: Any) -> datetime:
 
 
 def read_rules(bucket: str, table: str) -> list[Rule]:
-    """Return the bucket's rules.
+    """Return the bucket's rules that are not disabled.
 
     Raises:
         BucketcastError: the table, which `--table` names, cannot be read.
     """
     with state_table_errors(table):
-        return Rules(table, client("dynamodb")).of(bucket)
+        return Rules(table, client("dynamodb")).active(bucket)
 
 
 @contextmanager

@@ -359,6 +359,7 @@ def test_a_bucket_without_a_rule_is_not_listed(
     spark: SparkSession, deployment: Backfills, events: tuple[str, ...], expected: str
 ) -> None:
     deployment.add_rule(arn="arn:minio:sqs::other:webhook")
+    deployment.add_rule(disabled=True)
     if events:
         deployment.add_rule(*events)
     with pytest.raises(

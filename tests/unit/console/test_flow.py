@@ -11,6 +11,7 @@ from bucketcast.aws.clients import AwsError
 from bucketcast.console import context, flow
 from bucketcast.console.context import Shared
 from bucketcast.errors import BucketcastError
+from bucketcast.rules import Rule
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import Output
@@ -58,7 +59,10 @@ def test_a_bucket_with_rules_that_is_not_connected_says_so(site: Site, aws: Moto
         Bucket="uploads", NotificationConfiguration=connected
     )
     site.post("/changes/add-rule", bucket="uploads", arn="webhook:primary", events="put")
+    off = Rule(bucket="quiet", arn=WEBHOOK_ARN, events=("s3:ObjectCreated:*",), disabled=True)
+    Rules(TABLE, aws.dynamodb).add(off)
     page = site.get("/").text
+    assert re.findall(r'href="/rules"><b>(.*?)</b>', page) == ["2 rules"]
     assert re.findall("(bucket [a-z]+ is not connected)", page) == ["bucket other is not connected"]
     assert '"/buckets/uploads"' in page
 

@@ -45,7 +45,9 @@ def queues(aws: MotoAws, topic: Topic) -> tuple[str, str]:
 def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
     make(aws, "a", push_endpoint="http://h/")
     hook = make(aws, "b", "acme", "bob", **LOGIN)
-    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=hook.arn, events=("put",)))
+    for bucket, disabled in (("uploads", False), ("archive", True)):
+        rule = Rule(bucket=bucket, arn=hook.arn, events=("put",), disabled=disabled)
+        Rules(TABLE, aws.dynamodb).add(rule)
     rows = cells(run("topic", "ls").out)
     assert rows[1:] == [
         ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-"],

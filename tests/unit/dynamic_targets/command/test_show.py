@@ -42,6 +42,8 @@ def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:
     assert document["settings"].keys() == {"auth_token", "endpoint"}
     assert document["settings"]["auth_token"] == "***"
     assert "hunter2" not in ran.out + str(document)
+    run("event", "disable", "uploads", document["rules"][0]["id"])
+    assert "prefix='in/' suffix='' off" in run("target", "show", "webhook:primary").out
     assert run("target", "show", "webhook:nosuch").code == 1
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.document import LATEST
@@ -329,6 +330,12 @@ def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
     (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert (seen["bucket"], seen["rules"], seen["via"]) == ("uploads", 1, None)
     assert ours("uploads") == []
+    run("bucket", "attach", "uploads")
+    Rules(TABLE, aws.dynamodb).change(
+        "uploads", lambda rules: [replace(rule, disabled=True) for rule in rules]
+    )
+    assert run("bucket", "detach", "uploads").code == 0, "no rule gets less"
+    assert run("bucket", "ls", "--json").document["buckets"] == []
 
 
 def test_ls_shows_transports_and_other_entries(run: Run, aws: MotoAws) -> None:

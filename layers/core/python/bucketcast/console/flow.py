@@ -104,7 +104,7 @@ class Watch:
         """Return the rules, and their buckets that no deploy connected, with what is wrong."""
         deployment, aws = self._context.deployed, self._context.aws
         with aws_errors():
-            rules = Rules(deployment.state_table, aws.dynamodb).all()
+            rules = Rules(deployment.state_table, aws.dynamodb).active()
         buckets = sorted({rule.bucket for rule in rules}.difference(deployment.buckets))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             reasons = pool.map(lambda name: why_not_attached(name, deployment, aws), buckets)

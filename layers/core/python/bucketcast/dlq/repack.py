@@ -112,8 +112,7 @@ def remaining_messages(plan: Plan) -> list[Outgoing]:
         TooLarge: an event fits into no message.
     """
     old = plan.letter
-    about = old.attribute("rule"), old.attribute("answer")
-    whole = Dead(old.body, old.history, old.error, old.reason, *about)
+    whole = Dead(old.body, old.history, old.error, old.reason, old.attribute("rule"))
     return [
         dead_letters.letter(whole._replace(body=message.body), old.attribute("target"))
         for message in pack(plan.remaining)

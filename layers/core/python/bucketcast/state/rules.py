@@ -113,9 +113,10 @@ class Rules:
         """Return all rules of a bucket, in their original order."""
         return self._stored(bucket).rules
 
-    def active(self, bucket: str) -> list[Rule]:
-        """Return the rules of a bucket that are not disabled, in their original order."""
-        return [rule for rule in self.in_order(bucket) if not rule.disabled]
+    def active(self, bucket: str = "") -> list[Rule]:
+        """Return the rules that are not disabled, of a bucket in their original order, or all."""
+        rules = self.in_order(bucket) if bucket else self.all()
+        return [rule for rule in rules if not rule.disabled]
 
     def all(self) -> list[Rule]:
         """Return the rules of all buckets, ordered by bucket and id."""

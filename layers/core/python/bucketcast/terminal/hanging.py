@@ -5,7 +5,7 @@ from typing import Final
 
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.rules import Rule
-from bucketcast.rules.listing import line
+from bucketcast.rules.listing import line, state
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import counted
 
@@ -25,7 +25,7 @@ def named_by(rules: Sequence[Rule]) -> str:
 
 def lines(rules: Sequence[Rule]) -> list[str]:
     """Return the first rules for people, and how many more there are."""
-    shown = [f"  {rule.bucket} {line(rule)}" for rule in rules[:_SHOWN]]
+    shown = [f"  {rule.bucket} {line(rule)} {state(rule)}".rstrip() for rule in rules[:_SHOWN]]
     return [*shown, *([f"  and {len(rules) - _SHOWN:,} more"] if rules[_SHOWN:] else [])]
 
 

@@ -223,7 +223,7 @@ def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
 def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str]]:
     """Read each bucket's rules and return the bucket names by tenant and name of a topic."""
     buckets: dict[tuple[str, str], dict[str, None]] = {}
-    for rule in Rules(table, aws.dynamodb).all():
-        if isinstance(rule.to, TopicArn) and not rule.disabled:
+    for rule in Rules(table, aws.dynamodb).active():
+        if isinstance(rule.to, TopicArn):
             buckets.setdefault((rule.to.tenant, rule.to.name), {})[rule.bucket] = None
     return {topic: list(names) for topic, names in buckets.items()}

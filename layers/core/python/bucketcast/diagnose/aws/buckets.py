@@ -20,7 +20,8 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     attachments = Attachments(deployment, aws)
     existing = set(aws.bucket_names())
     with aws_errors():
-        with_rules = set(Rules(deployment.state_table, aws.dynamodb).buckets())
+        rules = Rules(deployment.state_table, aws.dynamodb).active()
+    with_rules = {rule.bucket for rule in rules}
     event_rules = EventRules(attachments.ingress, aws).states()
     _ = aws.s3, aws.events, aws.dynamodb  # creating a client is not thread-safe
 
@@ -48,7 +49,6 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
 def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check the rules and notifications of every bucket."""
     with aws_errors():
-        stored = Rules(deployment.state_table, aws.dynamodb).all()
-    rules = [rule for rule in stored if not rule.disabled]
+        rules = Rules(deployment.state_table, aws.dynamodb).active()
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))
     yield from not_logged(rules, deployment)

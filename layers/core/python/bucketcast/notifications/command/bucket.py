@@ -137,7 +137,7 @@ def detach(out: Output, bucket: str, *, via: Via | None, yes: bool) -> None:
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
     with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)
+        rules = Rules(deployment.state_table, aws.dynamodb).active(bucket)
     if rules and not (yes or via or bucket in deployment.buckets):
         question = f"Detach {bucket}{hanging.named_by(rules)}, which then get no events?"
         out.confirm(question, *hanging.lines(rules))

@@ -45,7 +45,8 @@ def ls(out: Output, bucket: str | None) -> None:
     names = [bucket] if bucket else aws.bucket_names()
     states = _look(buckets, names, aws)
     with aws_errors():
-        rules = Counter(each.bucket for each in Rules(deployment.state_table, aws.dynamodb).all())
+        active = Rules(deployment.state_table, aws.dynamodb).active()
+    rules = Counter(rule.bucket for rule in active)
     listed = [
         status
         for status in states

@@ -269,10 +269,7 @@ def _is_exact_match(rule: Rule, events: Sequence[str] | None, fields: Mapping[st
 def _refuse_large(rule: Rule, rules: Rules) -> None:
     """Refuse a rule if the bucket's regular expressions would exceed ingest's memory."""
     if patterns(rule):
-        stored = {
-            pattern for stored_rule in rules.of(rule.bucket) for pattern in patterns(stored_rule)
-        }
         try:
-            check_total(stored.union(patterns(rule)))
+            check_total(set().union(*map(patterns, [rule, *rules.active(rule.bucket)])))
         except ValueError as error:
             raise click.UsageError(f"{rule.bucket}: {error}") from None
