@@ -12,7 +12,6 @@ from constructs import Construct
 from bucketcast.config import PipelineOptions
 from bucketcast.config.pipeline import ANY
 from bucketcast.state.lease import JOBS
-from bucketcast.state.usage import PARTITION as USAGE
 from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.dynamic_targets import DynamicTargets
@@ -111,8 +110,6 @@ class Pipeline(Construct):
         lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
         for job in (scan, self.jobs["backfill"]):
             job.allow(lease, [ingest.table.table_arn], leading_keys(JOBS))
-        usage = leading_keys(USAGE)
-        scan.allow(["dynamodb:PutItem"], [ingest.table.table_arn], usage)
         for job in senders:
             job.allow(["sqs:SendMessage"], queues)
         # Waiting messages may explain differences, so the result has their number.

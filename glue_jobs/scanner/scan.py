@@ -18,9 +18,8 @@ from pyspark.sql import functions as sql
 
 from bucketcast.event.scanner import KINDS
 from bucketcast.settings.pipeline import Scan
-from bucketcast.state.usage import Usages
 from glue_jobs import files, lease, listing
-from glue_jobs.aws import client, read_rules, state_table_errors
+from glue_jobs.aws import read_rules
 from glue_jobs.columns import save
 from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import chunks, sender
@@ -99,8 +98,6 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             run.report("spooling the events")
             due = states.where(sql.size("to") > 0)
             new = replace(new, events=chunks.spool(due, partial(_pack, by_rules), new.outbox))
-        if now.prefixes == ("",):  # metrics are of whole buckets
-            _store_usage(settings, used, content.taken)
         store.commit(new, replaces=before)
         sent = _send(spark, new, settings, run, "sending")
         with suppress(files.FileError):  # the next scan removes what is left
@@ -160,14 +157,3 @@ def _send(spark: SparkSession, generation: Generation, settings: Scan, run: Run,
         return 0
     report_progress: Any = partial(run.report, stage, unit="events")
     return sender.send(spark, generation.outbox, settings.ingress, on_progress=report_progress)
-
-
-def _store_usage(settings: Scan, used: Sequence[usage.Usage], taken: datetime) -> None:
-    """Store the usage of a whole bucket, as of the time of its source, for the gateway's metrics.
-
-    Raises:
-        BucketcastError: DynamoDB refused.
-    """
-    with state_table_errors(settings.table):
-        usages = Usages(settings.table, client("dynamodb"))
-        usages.put(settings.bucket, usage.summarise(used), taken.timestamp())

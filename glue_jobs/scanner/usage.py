@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from bucketcast.state.usage import BucketUsage
 from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.sums import AGE_CLASSES, SIZE_CLASSES
 
@@ -90,23 +89,6 @@ def rows(sums: DataFrame, content: Listing) -> list[Usage]:
     found += _group("age_class", ((names.age, each) for names, each in classes), _AGES)
     found += (("prefix", prefix, each) for prefix, each in _heaviest(sums))
     return [_usage(content, *each) for each in found]
-
-
-def summarise(usage: Iterable[Usage]) -> BucketUsage:
-    """Return the usage as MinIO's metrics have it, with all classes of sizes."""
-    rows = {(row.dimension, row.name): row for row in usage}
-    total = rows["total", ""]
-    parts = (total.objects, total.noncurrent, total.delete_markers)
-    sizes = {name: row.objects if (row := rows.get(("size_class", name))) else 0 for name in _SIZES}
-    # MinIO's older class, which four others have replaced.
-    sizes["BETWEEN_1024B_AND_1_MB"] = sum(sizes[name] for name in _SIZES[1:5])
-    return BucketUsage(
-        total.objects,
-        None if None in parts else sum(filter(None, parts)),
-        total.delete_markers,
-        total.bytes,
-        {} if total.bytes is None else sizes,
-    )
 
 
 def _names(class_: Row) -> _Class:

@@ -32,7 +32,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder for a scan without AWS: no lease, no rules, nothing to send."""
     monkeypatch.setattr("glue_jobs.lease.hold", lambda *_: nullcontext())
     monkeypatch.setattr("glue_jobs.scanner.scan.read_rules", lambda *_: [])
-    monkeypatch.setattr("glue_jobs.scanner.scan._store_usage", lambda *_: None)
     monkeypatch.setattr("glue_jobs.scanner.uploads.count", lambda *_: ([], []))
     return tmp_path
 

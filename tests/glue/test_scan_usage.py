@@ -107,29 +107,6 @@ def test_the_heaviest_prefixes_without_sizes_have_the_most_versions(spark: Spark
     ]
 
 
-def test_the_summary_is_as_minio_counts() -> None:
-    summary = usage.summarise(
-        [
-            Usage("total", "", 6, 1, 1, 900, 7),
-            Usage("size_class", "LESS_THAN_1024_B", 2, 1, 0, 12, 7),
-            Usage("size_class", "BETWEEN_1024_B_AND_64_KB", 1),
-            Usage("size_class", "BETWEEN_64_KB_AND_256_KB", 1),
-            Usage("size_class", "BETWEEN_512_KB_AND_1_MB", 1),
-            Usage("size_class", "BETWEEN_1_MB_AND_10_MB", 1),
-        ]
-    )
-    assert (summary.objects, summary.versions, summary.delete_markers) == (6, 8, 1)
-    assert summary.bytes == 900
-    assert summary.sizes == dict.fromkeys(SIZES, 0) | {
-        "LESS_THAN_1024_B": 2,
-        "BETWEEN_1024_B_AND_64_KB": 1,
-        "BETWEEN_64_KB_AND_256_KB": 1,
-        "BETWEEN_512_KB_AND_1_MB": 1,
-        "BETWEEN_1_MB_AND_10_MB": 1,
-        "BETWEEN_1024B_AND_1_MB": 3,
-    }
-
-
 def _grouped(
     dimension: str, rows: Sequence[Row], name: Callable[[Row], str]
 ) -> dict[tuple[str, str], oracle.Content]:

@@ -14,7 +14,6 @@ from bucketcast.deployment.status import TargetStats
 from bucketcast.destination import TopicArn
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.state.counters import Counts
-from bucketcast.state.usage import BucketUsage
 from bucketcast.topics.aws.metrics import Pubsub, sum_pubsub
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
@@ -81,30 +80,6 @@ def test_the_metrics_of_v3_are_sums() -> None:
         'minio_notification_events_skipped_total{server="h:9100"}': 7,
     }
     assert text.count(" counter\n") == 4
-
-
-def test_the_metrics_of_buckets_are_those_that_their_scans_tell() -> None:
-    usages = {
-        "uploads": BucketUsage(3, 6, 1, 900, {"LESS_THAN_1024_B": 3, "GREATER_THAN_512_MB": 0}),
-        "plain": BucketUsage(5, None, None, None, {}),
-    }
-    text = metrics.bucket(usages, "h")
-    assert samples(text) == {
-        'minio_bucket_usage_total_bytes{bucket="uploads",server="h"}': 900,
-        'minio_bucket_usage_object_total{bucket="uploads",server="h"}': 3,
-        'minio_bucket_usage_object_total{bucket="plain",server="h"}': 5,
-        'minio_bucket_usage_version_total{bucket="uploads",server="h"}': 6,
-        'minio_bucket_usage_deletemarker_total{bucket="uploads",server="h"}': 1,
-        _sized("LESS_THAN_1024_B"): 3,
-        _sized("GREATER_THAN_512_MB"): 0,
-    }
-    assert text.count("# TYPE") == text.count(" gauge\n") == 5
-    assert metrics.bucket({}, "h") == "\n"
-
-
-def _sized(size: str) -> str:
-    labels = f'bucket="uploads",range="{size}",server="h"'
-    return f"minio_bucket_objects_size_distribution{{{labels}}}"
 
 
 def token(secret: str = SECRET, alg: str = "HS512", **claims: Any) -> str:

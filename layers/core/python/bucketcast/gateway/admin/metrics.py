@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from bucketcast.deployment.status import TargetStats
 from bucketcast.destination import Destination, TargetArn
-from bucketcast.state.usage import BucketUsage
 from bucketcast.topics.aws.metrics import Pubsub
 
 
@@ -50,12 +49,6 @@ _TOTALS: Final = (
         lambda target: target.counts.skipped,
     ),
 )
-_BY_BUCKET: Final[Sequence[tuple[str, str, Callable[[BucketUsage], int | None]]]] = (
-    ("total_bytes", "Bytes of all versions", lambda usage: usage.bytes),
-    ("object_total", "Current objects", lambda usage: usage.objects),
-    ("version_total", "Versions, delete markers too", lambda usage: usage.versions),
-    ("deletemarker_total", "Delete markers", lambda usage: usage.delete_markers),
-)
 _PUBSUB: Final = {
     "event_triggered": "Events that have a topic, one for each notification",
     "event_lost": "Events that have a topic and were given up",
@@ -94,28 +87,6 @@ def notification(stats: Sequence[TargetStats], server: str, _: Pubsub) -> str:
     for name, help_text, number in _TOTALS:
         numbers = {_labels(server=server): sum(map(number, stats))}
         lines += _family(f"minio_notification_{name}", help_text, numbers, "counter")
-    return "\n".join(lines) + "\n"
-
-
-def bucket(usages: Mapping[str, BucketUsage], server: str) -> str:
-    """Return the metrics of `/minio/v2/metrics/bucket` from the usage of buckets by name."""
-    lines: list[str] = []
-    for name, help_text, number in _BY_BUCKET:
-        found = {bucket: number(usage) for bucket, usage in usages.items()}
-        numbers = {
-            _labels(bucket=bucket, server=server): value
-            for bucket, value in found.items()
-            if value is not None
-        }
-        lines += _family(f"minio_bucket_usage_{name}", help_text, numbers, "gauge")
-    sizes = {
-        _labels(bucket=bucket, range=size, server=server): number
-        for bucket, usage in usages.items()
-        for size, number in usage.sizes.items()
-    }
-    lines += _family(
-        "minio_bucket_objects_size_distribution", "Objects by their size", sizes, "gauge"
-    )
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment.health import health
 from bucketcast.deployment.status import TargetStats, read_statuses, target_stats
 from bucketcast.dynamic_targets.api import AdminConfig
@@ -20,7 +20,6 @@ from bucketcast.errors import BucketcastError
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.info import server_info
-from bucketcast.state.usage import BucketUsage, Usages
 from bucketcast.topics.aws.metrics import Pubsub, read_pubsub
 from bucketcast.web.authentication import AuthenticatedRequest, Authenticator, FindAccount
 from bucketcast.web.errors import S3Error
@@ -74,12 +73,9 @@ class Admin:
             for (method, path), work in answers.items()
         ]
         routes += [
-            Route("/minio/v2/metrics/cluster", self._stats_route(metrics.cluster), methods=["GET"]),
-            Route(
-                "/minio/v2/metrics/bucket", self._metrics_route(self._usage_page), methods=["GET"]
-            ),
+            Route("/minio/v2/metrics/cluster", self._metrics(metrics.cluster), methods=["GET"]),
             *(
-                Route(path, self._stats_route(metrics.notification), methods=["GET"])
+                Route(path, self._metrics(metrics.notification), methods=["GET"])
                 for path in ("/minio/metrics/v3/notification", "/metrics/v3/notification")
             ),
         ]
@@ -103,33 +99,17 @@ class Admin:
 
         return answer
 
-    def _stats_route(self, render: Format) -> Callable[[Request], Awaitable[Response]]:
-        async def page(server: str) -> str:
-            stats, topics = await asyncio.to_thread(self._read_stats)
-            return render(stats, server, topics)
-
-        return self._metrics_route(page)
-
-    async def _usage_page(self, server: str) -> str:
-        return metrics.bucket(await asyncio.to_thread(self._read_usage), server)
-
-    def _read_usage(self) -> Mapping[str, BucketUsage]:
-        table = self._deployment().state_table
-        with aws_errors():
-            return dict(Usages(table, self._aws.dynamodb).read())
-
-    def _metrics_route(
-        self, page: Callable[[str], Awaitable[str]]
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _metrics(self, render: Format) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             authorization = request.headers.get("authorization", "")
             user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
             if not user.admin:
                 raise S3Error("AccessDenied", f"{user.name} is not an administrator")
             try:
-                document = await page(request.headers.get("host", ""))
+                stats, topics = await asyncio.to_thread(self._read_stats)
             except AwsError as error:
                 raise S3Error("ServiceUnavailable", str(error)) from error
+            document = render(stats, request.headers.get("host", ""), topics)
             return Response(document, media_type="text/plain; version=0.0.4")
 
         return answer
