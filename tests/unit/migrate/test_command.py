@@ -1,12 +1,9 @@
 import io
-import stat
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from bucketcast.config import load
-from bucketcast.errors import ConfigErrors
 from tests.unit.conftest import Run
 
 GUIDE = Path(__file__).parents[3] / "docs" / "moving-from-minio.md"
@@ -54,45 +51,11 @@ def test_standard_input_is_read(run: Run, export: Path, monkeypatch: pytest.Monk
     assert "[notify_webhook.primary]" in run("import", "minio", "-").out
 
 
-def test_secrets_are_stored_by_a_script_of_its_own(run: Run, export: Path, tmp_path: Path) -> None:
-    script = tmp_path / "store.sh"
-    ran = run("import", "minio", str(export), "--secrets", str(script))
-    assert HIDDEN not in ran.out + ran.err
-    assert f"store the secrets before the deploy: sh {script}; then delete that file" in ran.err
-    assert stat.S_IMODE(script.stat().st_mode) == 0o600
-    name, value = "bucketcast/webhook-primary/auth_token", ["--secret-string", "file:///dev/stdin"]
-    for exists, wanted in (
-        (1, ["create-secret", "--name"]),
-        (0, ["put-secret-value", "--secret-id"]),
-    ):
-        stub = (
-            f'aws() {{ [ "$2" = describe-secret ] && return {exists}; printf "%s|" "$@"; cat; }}\n'
-        )
-        printed = subprocess.run(
-            ["sh"], input=stub + script.read_text(), capture_output=True, text=True, check=True
-        )
-        *words, text = printed.stdout.split("|")
-        assert words == ["secretsmanager", *wanted, name, *value]
-        assert text == HIDDEN
-
-
-def test_without_a_script_the_commands_are_printed_without_values(run: Run, export: Path) -> None:
+def test_the_commands_that_store_secrets_are_printed_without_values(run: Run, export: Path) -> None:
     assert run("import", "minio", str(export)).err.splitlines()[-1] == (
         "  aws secretsmanager create-secret --name bucketcast/webhook-primary/auth_token "
         "--secret-string 'VALUE OF notify_webhook.primary.auth_token'"
     )
-
-
-def test_plain_secrets_are_for_a_local_deploy(run: Run, export: Path, tmp_path: Path) -> None:
-    output = tmp_path / "bucketcast.toml"
-    ran = run("import", "minio", str(export), "--plain-secrets", "--output", str(output))
-    assert ran.code == 0
-    assert "aws secretsmanager" not in ran.err
-    assert stat.S_IMODE(output.stat().st_mode) == 0o600
-    (target,) = load(output, {}, local=True).targets
-    assert list(target.plain_secrets.values()) == [HIDDEN]
-    with pytest.raises(ConfigErrors):
-        load(output, {}, local=False)
 
 
 def test_keys_and_certificates_are_files_of_the_minio_server(run: Run, tmp_path: Path) -> None:
@@ -169,13 +132,12 @@ def test_guide_shows_the_actual_output(
             assert f"{line}\n{ran.out}{ran.err}" in GUIDE.read_text(encoding="utf-8")
 
 
-def test_existing_files_are_not_overwritten(run: Run, export: Path, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(run: Run, export: Path, tmp_path: Path) -> None:
     output = tmp_path / "bucketcast.toml"
     output.write_text("mine")
-    for option in ("--output", "--secrets"):
-        ran = run("import", "minio", str(export), option, str(output))
-        assert ran.code == 2
-        assert f"Overwrite {output}? This cannot be asked here: add --yes" in ran.err
+    ran = run("import", "minio", str(export), "--output", str(output))
+    assert ran.code == 2
+    assert f"Overwrite {output}? This cannot be asked here: add --yes" in ran.err
     assert output.read_text() == "mine"
     assert run("import", "minio", str(export), "--output", str(output), "--yes").code == 0
     assert output.read_text() != "mine"
@@ -201,12 +163,11 @@ def test_invalid_files_are_misuse_and_nothing_is_written(
     run: Run, export: Path, tmp_path: Path, text: str, problem: str
 ) -> None:
     export.write_text(text)
-    output, script = tmp_path / "out.toml", tmp_path / "out.sh"
-    ran = run("import", "minio", str(export), "--output", str(output), "--secrets", str(script))
+    output = tmp_path / "out.toml"
+    ran = run("import", "minio", str(export), "--output", str(output))
     assert (ran.code, ran.out) == (2, "")
     assert problem in ran.err
     assert not output.exists()
-    assert not script.exists()
     assert run("import", "minio", str(export), "--json").document["errors"]
 
 

@@ -13,7 +13,6 @@ from bucketcast.rules import Rule
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared, yes_option
 
-_PRIVATE = 0o600
 _STANDARD_INPUT = Path("-")
 
 
@@ -31,34 +30,15 @@ def command() -> None:
     help="Write the configuration to FILE instead of standard output.",
 )
 @click.option(
-    "--secrets",
-    "script",
-    type=params.FILE,
-    metavar="FILE",
-    help="Write a script that stores the secrets, including their values (mode 0600).",
-)
-@click.option(
-    "--plain-secrets",
-    is_flag=True,
-    help="Keep secrets in the configuration; accepted by a local deploy only.",
-)
-@click.option(
     "--bucket",
     type=params.bucket_name,
     metavar="NAME",
     help="Bucket of a notification XML; not needed if the file is NAME/notification.xml.",
 )
-@yes_option("Do not ask before files are overwritten.")
+@yes_option("Do not ask before the file is overwritten.")
 @shared
-def minio(  # noqa: PLR0913 - one parameter an option
-    out: Output,
-    paths: tuple[Path, ...],
-    *,
-    output: Path | None,
-    script: Path | None,
-    plain_secrets: bool,
-    bucket: str | None,
-    yes: bool,
+def minio(
+    out: Output, paths: tuple[Path, ...], *, output: Path | None, bucket: str | None, yes: bool
 ) -> None:
     """Convert the configuration of a MinIO server into bucketcast.toml.
 
@@ -67,37 +47,34 @@ def minio(  # noqa: PLR0913 - one parameter an option
     files are merged. - is standard input.
 
     Configuration and commands go to standard output; with both, --output is required. Secrets
-    become references; the commands that store them are printed, or written with --secrets. Settings
-    that do not apply are listed with the reason. A target that a deploy would refuse is left out,
-    with its errors, and the exit code is 1. If a file cannot be read, or nothing is left, nothing
-    is written, and the exit code is 2.
+    become references; the commands that store them are printed, without values. Settings that do
+    not apply are listed with the reason. A target that a deploy would refuse is left out, with its
+    errors, and the exit code is 1. If a file cannot be read, or nothing is left, nothing is
+    written, and the exit code is 2.
 
     \b
     Example:
       mc admin config export myminio > export.txt
-      bucketcast import minio export.txt --output bucketcast.toml --secrets store-secrets.sh
+      bucketcast import minio export.txt --output bucketcast.toml
       mc admin cluster bucket export myminio && unzip cluster-metadata.zip
       bucketcast import minio */notification.xml
     """  # noqa: D301 - click reads the character
-    existing = [str(path) for path in (output, script) if path is not None and path.exists()]
-    if existing and not yes:
-        out.confirm(f"Overwrite {' and '.join(existing)}?")
+    if output is not None and output.exists() and not yes:
+        out.confirm(f"Overwrite {output}?")
     read = files.read(map(_file, paths), bucket=bucket or "")
     merged, refused = render.deployable(merge.merge(read))
     for rule in merged.rules:
         _check(rule)
-    rendered = render.configuration(merged, plain=plain_secrets)
+    rendered = render.configuration(merged)
     if rendered.toml and merged.rules and output is None and not out.json:
         raise click.UsageError(
             "the files contain both a configuration and rules: write the configuration to a file "
             "with --output FILE; the commands for the rules go to standard output"
         )
     if output is not None and rendered.toml:
-        _write(output, rendered.toml, private=plain_secrets)
-    if script is not None and rendered.secrets:
-        _write(script, render.script(rendered.secrets), private=True)
+        _write(output, rendered.toml)
     notes = [*rendered.notes, *_rule_notes(merged.rules, rendered)]
-    _print_notes(out, merged, rendered, notes, script)
+    _print_notes(out, merged, rendered, notes)
     toml = [] if output else rendered.toml.splitlines()
     document = {
         "output": str(output) if output and rendered.toml else None,
@@ -116,11 +93,8 @@ def _file(path: Path) -> tuple[str, str]:
     return name, params.read_file(path)
 
 
-def _write(path: Path, text: str, *, private: bool) -> None:
+def _write(path: Path, text: str) -> None:
     try:
-        path.touch(mode=_PRIVATE if private else 0o666)
-        if private:
-            path.chmod(_PRIVATE)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BucketcastError(f"{path} cannot be written: {error.strerror}") from None
@@ -152,20 +126,14 @@ def _rule_notes(rules: Iterable[Rule], rendered: render.Configuration) -> list[s
 
 
 def _print_notes(
-    out: Output,
-    merged: merge.Merged,
-    rendered: render.Configuration,
-    notes: Iterable[str],
-    script: Path | None,
+    out: Output, merged: merge.Merged, rendered: render.Configuration, notes: Iterable[str]
 ) -> None:
     for reason in dict.fromkeys(entry.why for entry in merged.left_out):
         settings = ", ".join(entry.what for entry in merged.left_out if entry.why == reason)
         out.note(f"skipped: {settings}: {reason}")
     out.notes(notes)
-    if rendered.secrets and script:
-        out.note(f"store the secrets before the deploy: sh {script}; then delete that file")
-    elif rendered.secrets:
-        out.note("store the secrets before the deploy, or get a script with --secrets FILE:")
+    if rendered.secrets:
+        out.note("store the secrets before the deploy:")
         for stored in rendered.secrets:
             out.note(f"  {stored.command}")
 
@@ -176,10 +144,7 @@ def _document(
     return {
         "configuration": rendered.toml,
         "targets": list(rendered.arns),
-        "secrets": [
-            {"name": stored.name, "option": stored.option, "command": stored.command}
-            for stored in rendered.secrets
-        ],
+        "secrets": [stored._asdict() for stored in rendered.secrets],
         "rules": [
             {
                 "bucket": rule.bucket,

@@ -4,11 +4,11 @@ The configuration is validated by the deploy's own reader first.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from bucketcast import config, targets
 from bucketcast.errors import ConfigError, ConfigErrors
@@ -18,43 +18,17 @@ from bucketcast.rules import Rule
 from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.types import REFERENCE
 
-_STORE = """\
-set -e
-store() {
-  if aws secretsmanager describe-secret --secret-id "$1" > /dev/null 2>&1 < /dev/null
-  then aws secretsmanager put-secret-value --secret-id "$1" --secret-string "$2"
-  else aws secretsmanager create-secret --name "$1" --secret-string "$2"
-  fi
-}"""
 Configured = Mapping[TargetId, Mapping[str, str]]
 OptionValues = Iterator[tuple[TargetId, Option, str]]
 Tables = dict[str, dict[str, dict[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSecret:
-    """A secret that the configuration refers to; `text` may be the path of its file."""
+class StoredSecret(NamedTuple):
+    """A secret that the configuration refers to; the AWS CLI's `command` has no value of it."""
 
     name: str
     option: str
-    text: str = field(repr=False)
-    is_file: bool
-
-    @property
-    def command(self) -> str:
-        """The AWS CLI command that creates it, without its value."""
-        value = f"file://{self.text}" if self.is_file else f"VALUE OF {self.option}"
-        name = shlex.quote(self.name)
-        create = f"aws secretsmanager create-secret --name {name} --secret-string"
-        return f"{create} {shlex.quote(value)}"
-
-    @property
-    def line(self) -> str:
-        """Its line in the script; the value is on standard input, as others can see arguments."""
-        name = shlex.quote(self.name)
-        if self.is_file:
-            return f"store {name} {shlex.quote('file://' + self.text)}"
-        return f"printf %s {shlex.quote(self.text)} | store {name} file:///dev/stdin"
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +65,8 @@ def _target_of(error: ConfigError, configured: Configured) -> TargetId | None:
     return max(named, key=lambda target: len(target.id), default=None)
 
 
-def configuration(merged: Merged, *, plain: bool) -> Configuration:
-    """Render the configuration; with `plain` it contains the secrets themselves.
+def configuration(merged: Merged) -> Configuration:
+    """Render the configuration.
 
     Raises:
         ConfigErrors: a deploy would refuse it: every error, by its key in the configuration.
@@ -106,18 +80,13 @@ def configuration(merged: Merged, *, plain: bool) -> Configuration:
         if not option.secret
     ]
     deployment = _validate(merged)
-    references = {} if plain else {secret.option: REFERENCE + secret.name for secret in secrets}
+    references = {secret.option: REFERENCE + secret.name for secret in secrets}
     return Configuration(
         _toml(merged, references),
         tuple(str(target.arn) for target in deployment.targets),
-        () if plain else secrets,
+        secrets,
         (*deployment.notes, *absent),
     )
-
-
-def script(secrets: Iterable[StoredSecret]) -> str:
-    """Return a shell script that creates the secrets, or updates those that exist."""
-    return "\n".join([_STORE, *(secret.line for secret in secrets), ""])
 
 
 def command(rule: Rule) -> str:
@@ -167,7 +136,10 @@ def _secrets(configured: Configured) -> Iterator[StoredSecret]:
     for target, option, value in _option_values(configured):
         if option.hides(value):
             name = f"bucketcast/{target.kind}-{target.id}/{option.key}"
-            yield StoredSecret(name, f"{target}.{option.key}", value, option.names_file(value))
+            key = f"{target}.{option.key}"
+            text = f"file://{value}" if option.names_file(value) else f"VALUE OF {key}"
+            words = ["aws", "secretsmanager", "create-secret", "--name", name]
+            yield StoredSecret(name, key, shlex.join([*words, "--secret-string", text]))
 
 
 def _option_values(configured: Configured) -> OptionValues:
