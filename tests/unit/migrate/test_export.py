@@ -123,21 +123,6 @@ def test_what_is_no_sub_system_is_not_skipped_as_one_of_the_server(line: str) ->
     assert problem.startswith("export.txt:2: found no sub-system")
 
 
-def test_former_keys_have_their_present_names() -> None:
-    found = settle(
-        'notify_nsq:1 nsqd_address="127.0.0.1:4150" tls_enable="on" topic="minio"\n'
-        'notify_nats:1 address="h:4222" subject="s" streaming_enable="on" streaming_cluster_id="c"'
-    )
-    assert found.targets[TargetId("nsq", "1")]["tls"] == "on"
-    assert found.targets[TargetId("nats", "1")]["streaming"] == "on"
-
-
-def test_keys_without_use_are_left_out_with_the_reason() -> None:
-    found = settle("notify_amqp:1 url=amqp://h exchange=e arguments=x")
-    assert found.targets[TargetId("amqp", "1")] == {"url": "amqp://h", "exchange": "e"}
-    assert found.left_out == (("notify_amqp.1.arguments", "MinIO never read it"),)
-
-
 def test_the_same_target_twice_is_refused() -> None:
     (problem,) = problems(
         "notify_webhook:a endpoint=http://h/\nnotify_webhook:a endpoint=http://h/"

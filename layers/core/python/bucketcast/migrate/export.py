@@ -14,8 +14,7 @@ import re
 
 from bucketcast.dynamic_targets.kvs import DEFAULT_ID, parse_line
 from bucketcast.errors import ConfigErrors, did_you_mean
-from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER
-from bucketcast.migrate.parsed import Parsed, TargetId
+from bucketcast.migrate.parsed import ABOUT_THE_SERVER, Parsed, TargetId
 from bucketcast.targets import kinds
 
 NOTIFY = "notify_"

@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec.structs import replace
-
 from bucketcast import targets
 from bucketcast.config.target_reader import switch
 from bucketcast.config.variables import overrides, prefix
 from bucketcast.dynamic_targets.kvs import REDACTED
 from bucketcast.errors import did_you_mean
-from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER, FORMER, WITHOUT_USE
-from bucketcast.migrate.parsed import LeftOut, Parsed, TargetId, join_names
+from bucketcast.migrate.parsed import ABOUT_THE_SERVER, LeftOut, Parsed, TargetId, join_names
 from bucketcast.rules import Rule
 from bucketcast.settings.options import Option, options_of
 
@@ -68,7 +65,8 @@ def merge(parsed: Parsed) -> Merged:
 def _merge_kind(kind: str, parsed: Parsed) -> dict[TargetId, dict[str, str]]:
     """Return the kind's targets: stored settings overridden by the environment."""
     stored = {target: values for target, values in parsed.stored.items() if target.kind == kind}
-    variables, errors = overrides(kind, _all_options(kind), parsed.variables)
+    declared: Any = targets.load(kind).Settings
+    variables, errors = overrides(kind, options_of(declared), parsed.variables)
     parsed.errors += errors
     for id_, raw_values in variables.items():
         target = TargetId(kind, id_)
@@ -81,15 +79,6 @@ def _merge_kind(kind: str, parsed: Parsed) -> dict[TargetId, dict[str, str]]:
                 f"MinIO ignores it, as {prefix(kind)}ENABLE is not set for it",
             )
     return stored
-
-
-def _all_options(kind: str) -> dict[str, Option]:
-    """Return the kind's options, and placeholders for MinIO's other keys."""
-    declared: Any = targets.load(kind).Settings
-    options = dict(options_of(declared))
-    for key in (*FORMER.get(kind, {}), *WITHOUT_USE.get(kind, {})):
-        options.setdefault(key, replace(options["comment"], key=key, variable=key.upper()))
-    return options
 
 
 def _leave_out_other_variables(parsed: Parsed) -> None:
@@ -110,16 +99,11 @@ def _leave_out_other_variables(parsed: Parsed) -> None:
 def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dict[str, str]:
     declared: Any = targets.load(target.kind).Settings
     options = options_of(declared)
-    former = FORMER.get(target.kind, {})
-    without_use = WITHOUT_USE.get(target.kind, {})
     converted: dict[str, str] = {}
     for key, value in values.items():
         where = f"{target}.{key}"
-        option = options.get(former.get(key, key))
-        if option is None and key in without_use:
-            if value not in ("", "0", "0s", "off"):
-                parsed.leave_out(where, without_use[key])
-        elif option is None:
+        option = options.get(key)
+        if option is None:
             converted[key] = value
         elif option.key in _STORE:
             if value not in ("", "0"):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.rules import Rule
 
+ABOUT_THE_SERVER = "it is about the MinIO server, not about notifications"
+
 
 class LeftOut(NamedTuple):
     """A setting that was skipped, and why."""
