@@ -1,7 +1,7 @@
 """`make demo`: S3 operations on a real file; every event is printed as it arrives.
 
-A receiver serves [notify_webhook.primary]; PostgreSQL and Redis are added if they are installed on
-the machine. Everything stays up until `make stop`.
+A receiver serves [notify_webhook.primary]; PostgreSQL is added if it is installed on the machine.
+Everything stays up until `make stop`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from bucketcast.aws.clients import Aws
 from bucketcast.config import Deployment, load
 from bucketcast.deployment import health
 from bucketcast.terminal.output import plain
-from localstack import console, databases, operations, receiver
+from localstack import console, operations, postgres, receiver
+from localstack.database import ID, TABLE, TITLE, Database
 from localstack.layout import ENV_FILE, ROOT, STACK, Failure, aws_environment
 from localstack.up import run, up
 
@@ -37,7 +38,7 @@ def demo(config: Path) -> None:
     began = time.monotonic()
     bucket = _bucket(load(config, os.environ, local=True))
     _start_receiver(config)
-    mirrors = _start_databases()
+    database = _start_database()
     deployment = load(config, os.environ, local=True)
     up(config)
     _use_local_aws()
@@ -54,12 +55,12 @@ def demo(config: Path) -> None:
     rows = _perform(bucket, folder, [target.arn.short for target in deployment.targets])
     _print_heading("Events and their latency from S3 to the webhook")
     print(plain(("EVENT", "KEY", "LATENCY", "TARGETS"), rows))
-    _print_heading("Mirrors of the bucket")
-    for database in mirrors:
+    if database:
+        _print_heading("The mirror of the bucket")
         _compare(database, f"{bucket}/{folder}/", operations.final_rows(bucket, folder))
     _wait_for_delivery()
     _bucketcast("target", "ls")
-    _print_next_steps(mirrors, deployment, events, time.monotonic() - began)
+    _print_next_steps(database, deployment, events, time.monotonic() - began)
 
 
 def _print_heading(title: str) -> None:
@@ -112,18 +113,17 @@ def _bucket(deployment: Deployment) -> str:
     raise Failure("no bucket is configured: add [bucket.uploads] with create = true")
 
 
-def _start_databases() -> list[databases.Database]:
-    """Start the databases of the machine, and make each a target by MinIO's variables."""
-    started: list[databases.Database] = []
-    for database in (databases.Postgres(), databases.Redis()):
-        if database.missing:
-            print(f"{database.title}: {database.missing}: skipped", flush=True)
-            continue
-        database.ensure()
-        os.environ.update(database.variables())
-        started.append(database)
-        print(f"{database.title}: {database.program}, at 127.0.0.1:{database.port}", flush=True)
-    return started
+def _start_database() -> Database | None:
+    """Start the machine's PostgreSQL, and make it a target by MinIO's variables."""
+    initdb = postgres.initdb()
+    if initdb is None:
+        print(f"{TITLE}: not on this machine (apt install postgresql): skipped", flush=True)
+        return None
+    database = Database(initdb)
+    database.ensure()
+    os.environ.update(database.variables())
+    print(f"{TITLE}: {database.program}, at 127.0.0.1:{database.port}", flush=True)
+    return database
 
 
 def _perform(bucket: str, folder: str, names: Sequence[str]) -> list[tuple[str, str, str, str]]:
@@ -180,28 +180,27 @@ def _wait_for_delivery() -> None:
     _until(lambda: not any(health.messages(queue, aws) for queue in queues), DELIVERY_SECONDS)
 
 
-def _compare(database: databases.Database, prefix: str, expected: set[str]) -> None:
+def _compare(database: Database, prefix: str, expected: set[str]) -> None:
     """Wait until the database holds exactly the objects of the bucket, and print them."""
     if not _until(lambda: database.keys(prefix) == expected, SETTLE_SECONDS):
         _bucketcast("target", "ls")
         keys = sorted(database.keys(prefix))
-        raise Failure(f"{database.title} holds {keys}, not {sorted(expected)}")
-    unit = "rows" if database.kind == "postgres" else "fields"
-    print(f"{database.title}, {databases.TABLE}: {len(expected)} {unit}, the same as in the bucket")
+        raise Failure(f"{TITLE} holds {keys}, not {sorted(expected)}")
+    print(f"{TITLE}, {TABLE}: {len(expected)} rows, the same as in the bucket")
     for key in sorted(expected):
         print(f"  {key}")
 
 
 def _print_next_steps(
-    mirrors: Sequence[databases.Database], deployment: Deployment, events: str, seconds: float
+    database: Database | None, deployment: Deployment, events: str, seconds: float
 ) -> None:
-    own = [target for target in deployment.targets if target.id != databases.ID]
+    own = [target for target in deployment.targets if target.id != ID]
     _print_heading(
         f"Done in {seconds:.0f} s; everything keeps running until `make stop`. To use it:"
     )
     print(f'set -a; . {os.path.relpath(ENV_FILE)}; set +a; export PATH="{ROOT}/.venv/bin:$PATH"')
     print(f"aws s3 cp {operations.PHOTO.relative_to(ROOT)} s3://{_bucket(deployment)}/")
-    for database in mirrors:
+    if database:
         print(database.show_command())
     print(f"The console, with these events: {events}")
     if len(own) == 1:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from bucketcast.config import Deployment, TargetConfig
 from bucketcast.settings.types import REFERENCE
-from localstack import background, databases, ports
+from localstack import background, database, ports
 from localstack.layout import ROOT, Failure
 
 NAME = "demo-receiver"
@@ -44,7 +44,7 @@ def served_targets(deployment: Deployment) -> Iterator[TargetConfig]:
     All other webhooks have receivers of their own.
     """
     for target in deployment.targets:
-        if target.kind == "webhook" and target.id in (SERVED_ID, databases.ID):
+        if target.kind == "webhook" and target.id in (SERVED_ID, database.ID):
             parts = urlsplit(target.settings["endpoint"])
             if parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port:
                 yield target
@@ -52,12 +52,12 @@ def served_targets(deployment: Deployment) -> Iterator[TargetConfig]:
 
 def own_variables() -> Mapping[str, str]:
     """Return MinIO's variables that make the demo's own webhook a target."""
-    file = databases.FOLDER / "receiver-port"
+    file = database.FOLDER / "receiver-port"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(str(ports.free()))
     endpoint = f"http://127.0.0.1:{file.read_text()}/events"
-    return databases.variables("webhook", endpoint=endpoint)
+    return database.variables("webhook", endpoint=endpoint)
 
 
 def start(target: TargetConfig) -> None:

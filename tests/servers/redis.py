@@ -1,12 +1,12 @@
 """Redis with a password, a user who may only touch `ev:*`, TLS, and no write lost by a kill."""
 
+import shutil
 from pathlib import Path
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from localstack import redis_server
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.process import Process
@@ -24,7 +24,16 @@ user {LIMITED_USER} on >{LIMITED_PASSWORD} ~ev:* resetchannels &ev:* +@all -@dan
 
 _ONCE = Retry(NoBackoff(), 0)
 
+# Each answer is sent after the write, so only a crash of the machine, not of the server, loses it:
+# with "everysec" a write waits for up to two seconds while another thread syncs.
 _CONFIGURATION = """\
+bind 127.0.0.1
+port {plain}
+dir "{folder}"
+save ""
+appendonly yes
+appendfsync no
+daemonize no
 tls-port {tls}
 tls-cert-file "{cert}"
 tls-key-file "{key}"
@@ -123,7 +132,7 @@ class RedisServer(Server):
 
 def start(folder: Path, tls: Tls) -> RedisServer:
     """Start Redis with its data in `folder`; see `servers.Module.start`."""
-    program = redis_server.program()
+    program = shutil.which("redis-server")
     if program is None:
         raise MissingProgramError("redis-server")
     folder.mkdir(parents=True, exist_ok=True)
@@ -131,17 +140,24 @@ def start(folder: Path, tls: Tls) -> RedisServer:
     users = folder / "users.acl"
     users.touch(mode=0o600)
     users.write_text(_USERS)
-    more = _CONFIGURATION.format(
-        tls=chosen["tls"], cert=tls.server_cert, key=tls.server_key, ca=tls.ca, users=users
+    configuration = folder / "redis.conf"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            **chosen,
+            folder=folder,
+            cert=tls.server_cert,
+            key=tls.server_key,
+            ca=tls.ca,
+            users=users,
+        )
     )
-    command = redis_server.command(program, folder, chosen["plain"], more)
 
     def ready() -> None:
         with server.connect() as client:
             client.ping()
 
     process = Process(
-        command,
+        [program, str(configuration)],
         folder,
         ready=ready,
         not_ready_yet=(redis.ConnectionError, redis.TimeoutError),
