@@ -5,9 +5,8 @@ It keeps and shows attributes that Ceph does not know, as Ceph does.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -43,11 +42,6 @@ _MOST_SECRET: Final = 16_384
 """Secrets Manager's limit is 64 KiB, and a target's secret also holds the certificates."""
 _LONGEST_ENDPOINT: Final = 8_192
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
-_CERTIFICATES: Final = re.compile(
-    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----"
-)
-_LARGEST_FILE: Final = 1 << 17
-CERTIFICATE: Final = "a certificate as PEM text, or its path on the gateway's machine"
 _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 
 
@@ -55,41 +49,15 @@ _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 class TopicAttributes:
     """Valid attributes: those that may be shown, and those that hold a login.
 
-    `shown | hidden` are all attributes that the user set. `authority` is the certificate in the
-    file `ca-location`, if that is a path.
+    `shown | hidden` are all attributes that the user set.
     """
 
     shown: dict[str, str]
     hidden: dict[str, str] = field(repr=False)
-    authority: str = ""
 
 
-def refuse_certificate(path: str) -> str:
-    """Raise a TopicError for a path without a readable certificate."""
-    raise invalid("ca-location", repr(path[:200]), CERTIFICATE)
-
-
-def read_certificate(path: str) -> str:
-    """Read only the certificates in a file, since the caller may have no right to read the rest.
-
-    Raises:
-        TopicError: the file has none; the message does not reveal if the file exists.
-    """
-    file = Path(path)
-    try:
-        # Reading a device may block forever.
-        small = file.is_absolute() and file.is_file() and 0 < file.stat().st_size <= _LARGEST_FILE
-        text = file.read_text(encoding="ascii") if small else ""
-    except (OSError, ValueError):
-        return refuse_certificate(path)
-    certificates = _CERTIFICATES.findall(text)
-    return "\n".join(certificates) if certificates else refuse_certificate(path)
-
-
-def parse_attributes(
-    attributes: Mapping[str, str], certificate: Callable[[str], str] = refuse_certificate
-) -> TopicAttributes:
-    """Validate attributes; `certificate` reads the certificate at the path `ca-location`.
+def parse_attributes(attributes: Mapping[str, str]) -> TopicAttributes:
+    """Validate attributes.
 
     Raises:
         TopicError: an attribute is invalid; the text holds no password.
@@ -114,8 +82,9 @@ def parse_attributes(
         hidden[ENDPOINT] = values[ENDPOINT]
         shown[ENDPOINT] = endpoint.without_login
     authority = values.get("ca-location", "")
-    is_path = authority and _PEM not in authority
-    return TopicAttributes(shown, hidden, certificate(authority) if is_path else "")
+    if authority and _PEM not in authority:
+        raise invalid("ca-location", repr(authority[:200]), "a certificate as PEM text")
+    return TopicAttributes(shown, hidden)
 
 
 def has_login(attributes: Mapping[str, str]) -> bool:

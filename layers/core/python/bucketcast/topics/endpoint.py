@@ -38,8 +38,6 @@ def push_target(topic: Topic, hidden: Mapping[str, str]) -> PushTarget | None:
     if not topic.endpoint:
         return None
     values = {**topic.attributes, **hidden}
-    if topic.authority:
-        values["ca-location"] = topic.authority
     endpoint = parse_address(values[ENDPOINT])
     settings = {"shape": "ceph", "opaque_data": topic.opaque_data}
     settings |= _BY_KIND[endpoint.kind](topic, endpoint, values)

@@ -44,8 +44,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `attributes` are those that the user set, without the login: `push-endpoint` has none, and
     `user-name` and `password` are absent. The secret `secret`, a JSON object, holds the attributes
-    `hidden` with the login; "" if there is no login. `authority` is the certificate that the file
-    `ca-location` held when the user set the attribute. `number` grows with every change.
+    `hidden` with the login; "" if there is no login. `number` grows with every
+    change.
     """
 
     tenant: str
@@ -56,7 +56,6 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attributes: dict[str, str]
     secret: str = ""
     hidden: tuple[str, ...] = ()
-    authority: str = ""
     number: int = 1
 
     @property

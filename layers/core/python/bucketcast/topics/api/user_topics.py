@@ -2,21 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from bucketcast.destination import TopicArn
 from bucketcast.errors import did_you_mean
 from bucketcast.topics import permissions, policy
-from bucketcast.topics.attributes import (
-    BROKERS,
-    KNOWN,
-    TLS,
-    USER,
-    has_login,
-    parse_attributes,
-    read_certificate,
-)
+from bucketcast.topics.attributes import BROKERS, KNOWN, TLS, USER, has_login, parse_attributes
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import DesiredTopic, Topics
 from bucketcast.topics.errors import TopicError, invalid
@@ -63,7 +54,7 @@ class UserTopics:
         require_name(name)
         if not call.secure and has_login(attributes):
             raise TopicError("InvalidArgument", _INSECURE)
-        parsed = parse_attributes(attributes, read_certificate)
+        parsed = parse_attributes(attributes)
         topics = self._change()
 
         def change(existing: Topic | None, _: Mapping[str, str]) -> DesiredTopic:
@@ -95,11 +86,7 @@ class UserTopics:
             values = {**existing.attributes, **hidden, key: value}
             if not value:
                 del values[key]
-            return DesiredTopic(
-                existing.owner,
-                parse_attributes(values, partial(_stored, existing)),
-                existing.owner_id,
-            )
+            return DesiredTopic(existing.owner, parse_attributes(values), existing.owner_id)
 
         self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
 
@@ -148,12 +135,6 @@ class UserTopics:
 def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
     """Return True if a change of this attribute sends a stored login elsewhere, or in the clear."""
     return (key in (BROKERS, TLS) and bool(hidden)) or (key == ENDPOINT and USER in hidden)
-
-
-def _stored(existing: Topic, path: str) -> str:
-    """Return the stored certificate if it came from this path, else read the file."""
-    is_same = path == existing.attributes.get("ca-location")
-    return existing.authority if is_same and existing.authority else read_certificate(path)
 
 
 def _require_https(call: TopicCall, topic: Topic) -> None:

@@ -145,7 +145,6 @@ class Topics:
             region=arn.region,
             attributes=attributes.shown,
             hidden=tuple(sorted(attributes.hidden)),
-            authority=attributes.authority,
             # A topic created again after its deletion must have a new number.
             number=existing.number + 1 if existing else self._now(),
         )
