@@ -239,6 +239,16 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         "remove one of them",
     ),
 }
+WARNINGS = (
+    "paused since …",
+    "slower than its events come: one has waited for …",
+    "it was removed while … messages waited",
+    "… has dead letters: …",
+    "its events arrive twice",
+    "rules name it, but its events do not arrive here",
+    "… with events that no trail of the deploy logs",
+    "another target has the same settings",
+)
 PAGE = (Path(__file__).parents[4] / "docs" / "troubleshooting.md").read_text()
 LISTED = [
     (check, found)
@@ -253,9 +263,11 @@ def test_fault_of_the_page_is_one_finding_with_its_cure(
 ) -> None:
     plant, cure = (step(check), "so") if found == "…" else FAULTS[found]
     plant(deployment)
-    _, findings = problems(run)
+    code, findings = problems(run)
     pattern = re.escape(found).replace("…", ".+")
     (one,) = [each for each in findings if each["check"] == check]
+    assert one["status"] == ("warn" if found in WARNINGS else "error")
+    assert code == any(each["status"] == "error" for each in findings)
     assert re.match(pattern, one["found"]), findings
     assert cure in f"{one['hint']} {one['command']}"
     printed = run("doctor").out
