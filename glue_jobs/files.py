@@ -188,7 +188,9 @@ def remove(folder: str) -> None:
         objects = [{"Key": location["Key"] + name} for name in list_files(folder)]
         for start in range(0, len(objects), _KEYS_PER_CALL):
             request = {"Objects": objects[start : start + _KEYS_PER_CALL], "Quiet": True}
-            client("s3").delete_objects(Bucket=location["Bucket"], Delete=request)
+            answer = client("s3").delete_objects(Bucket=location["Bucket"], Delete=request)
+            for error in answer.get("Errors", ())[:1]:
+                raise FileError(f"{error['Key']} in {folder}: {error['Message']} ({error['Code']})")
 
 
 def hadoop_path(url: str) -> str:

@@ -46,7 +46,7 @@ _ROWS: Final = """
 
 def write(manifest: Path, rows: int) -> None:
     """Write a report of so many rows: its data files, its manifest and the checksum of that."""
-    spark = session(manifest.parents[2])
+    spark = session()
     data = manifest.parents[1] / "data"
     files = -(-rows // _ROWS_A_FILE)
     query = _ROWS.format(bucket=BUCKET, rows=rows, keys=rows // 2, files=files)

@@ -47,7 +47,6 @@ def main() -> None:
         "state": f"{folder.as_uri()}/alerts",
         "ingress": f"{os.environ['AWS_ENDPOINT_URL']}/000000000000/{QUEUE}",
         "table": TABLE,
-        "namespace": "Bucketcast",
     }
     settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
     with Run(settings.run) as run:

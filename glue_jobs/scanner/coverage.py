@@ -104,16 +104,15 @@ def cover(content: Listing, settings: Alerts) -> Coverage:
     if content.prefixes and not shown:
         names = ", ".join(content.prefixes)
         raise BucketcastError(f"--prefix: found {prefix!r}, but {content.name} lists only {names}")
-    thresholds = {name: getattr(settings, KINDS[name].option) for name in kinds(content)}
-    return Coverage(shown, unix_ms(content.taken), content.versions, thresholds)
-
-
-def kinds(content: Listing) -> tuple[str, ...]:
-    """Return the names of the kinds of finding that a source shows."""
-    shown = {"folders"}
+    listed = {"folders"}
     if content.versions:
-        shown |= {"versions", "bytes"} if content.sizes else {"versions"}
-    return tuple(name for name, kind in KINDS.items() if kind.limits in shown)
+        listed |= {"versions", "bytes"} if content.sizes else {"versions"}
+    thresholds = {
+        name: getattr(settings, kind.option)
+        for name, kind in KINDS.items()
+        if kind.limits in listed
+    }
+    return Coverage(shown, unix_ms(content.taken), content.versions, thresholds)
 
 
 def add(earlier: Sequence[Coverage], now: Coverage) -> tuple[Coverage, ...]:

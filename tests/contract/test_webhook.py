@@ -193,6 +193,8 @@ def test_neighbours_of_a_rejected_event_arrive(webhook: WebhookServer, make: Mak
     failures = make().send(events(50))
     assert failures.keys() == {7}
     assert str(failures[7]) == f"http://{webhook.address}/events answered 422: no such customer"
+    assert failures[7].answer.startswith("422\ncontent-type: ")
+    assert failures[7].answer.endswith("\n\nno such\ncustomer")
     assert len(webhook.received()) == 49
 
 

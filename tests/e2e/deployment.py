@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +101,27 @@ def linked_checkout(folder: Path, *without: str) -> Path:
     return folder
 
 
+def succeed(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    given: str = "",
+) -> str:
+    """Run a command to its end, with this as its input; return what it printed."""
+    ran = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=UP_SECONDS,
+    )
+    assert ran.returncode == 0, f"{command}\n{ran.stdout[-3_000:]}{ran.stderr[-4_000:]}"
+    return ran.stdout
+
+
 class Local:
     """`make up` and `make stop` with a folder and a port of the tests' own."""
 
@@ -181,14 +202,4 @@ class Local:
             return "(the emulator has no log)"
 
     def _python(self, *arguments: str, **variables: str) -> str:
-        answer = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=self.environment(**variables),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=UP_SECONDS,
-        )
-        assert answer.returncode == 0, f"{arguments} failed\n{answer.stdout}\n{answer.stderr}"
-        return answer.stdout
+        return succeed([sys.executable, *arguments], ROOT, self.environment(**variables))

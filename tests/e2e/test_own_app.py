@@ -2,16 +2,15 @@
 
 import json
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import start_or_fail
 from tests.e2e import iam
-from tests.e2e.deployment import ROOT
+from tests.e2e.deployment import ROOT, succeed
 from tests.e2e.system import System
 from tests.environment import install, new_environment
 from tests.servers.tls import Tls
@@ -20,7 +19,6 @@ from tests.servers.webhook import WebhookServer
 EXAMPLE = ROOT / "examples" / "cdk"
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 STACK = "Photos"
-SECONDS = 900.0
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +26,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment that has the wheel and what it asks for, nothing else."""
     folder = tmp_path_factory.mktemp("installed")
     build = ["-m", "uv", "build", "--no-build-isolation", "--offline", "--out-dir", str(folder)]
-    _run([sys.executable, *build], ROOT)
+    succeed([sys.executable, *build], ROOT)
     (wheel,) = folder.glob("*.whl")
     # The versions of the lock, without its hashes: those are for the platforms that it names.
     pinned = [
@@ -72,12 +70,12 @@ def test_the_example_is_deployed_and_an_event_of_its_bucket_arrives(
     cdk = [str(CDK), "--context", "local=true", "--no-notices", "--no-version-reporting"]
     outputs = tmp_path / "outputs.json"
     deploy = ["deploy", "--require-approval", "never", "--outputs-file", str(outputs)]
-    _run([*cdk, *deploy], app, environment)
+    succeed([*cdk, *deploy], app, environment)
     try:
         bucket = json.loads(outputs.read_text("utf-8"))[STACK]["Bucket"]
         arn = "arn:minio:sqs::primary:webhook"
         add = ["event", "add", bucket, arn, "--event", "put"]
-        _run([str(installed / "bucketcast"), "--stack", STACK, *add], app, environment)
+        succeed([str(installed / "bucketcast"), "--stack", STACK, *add], app, environment)
         system.put(bucket, "one.jpg")
         wanted = [f"{bucket}/one.jpg"]
         system.until("the event", lambda: _keys(receiver), lambda seen: seen == wanted)
@@ -87,7 +85,7 @@ def test_the_example_is_deployed_and_an_event_of_its_bucket_arrives(
         system.s3.delete_object(Bucket=bucket, Key="one.jpg")
     finally:
         # By what was deployed: else the app is synthesized again.
-        _run([*cdk, "--app", "cdk.out", "destroy", "--force"], app, environment)
+        succeed([*cdk, "--app", "cdk.out", "destroy", "--force"], app, environment)
 
 
 def test_the_command_needs_only_what_the_wheel_asks_for(
@@ -100,22 +98,9 @@ for module in pkgutil.walk_packages(bucketcast.__path__, "bucketcast."):
     if not module.name.startswith("bucketcast.targets."):
         importlib.import_module(module.name)
 """
-    _run([str(installed / "python"), "-I", "-c", program], tmp_path)
-    _run([str(installed / "bucketcast"), "target", "ls"], tmp_path, system.environment)
+    succeed([str(installed / "python"), "-I", "-c", program], tmp_path)
+    succeed([str(installed / "bucketcast"), "target", "ls"], tmp_path, system.environment)
 
 
 def _keys(receiver: WebhookServer) -> list[str]:
     return [json.loads(each.body)["Key"] for each in receiver.received()]
-
-
-def _run(command: Sequence[str], cwd: Path, environment: dict[str, str] | None = None) -> None:
-    ran = subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS,
-    )
-    assert ran.returncode == 0, f"{command[:3]}\n{ran.stdout[-2_000:]}{ran.stderr[-4_000:]}"

@@ -1,16 +1,14 @@
 """The lines of docs/topics.md and docs/moving-from-ceph.md as they stand there."""
 
 import re
-import subprocess
 
 import pytest
 
 from localstack.layout import AWS_CLI_VENV
 from tests.e2e.commands import COMMAND
-from tests.e2e.deployment import ROOT
+from tests.e2e.deployment import ROOT, succeed
 from tests.e2e.system import System
 
-SECONDS = 300.0
 RGW = "https://rgw.example.com"
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
@@ -24,17 +22,7 @@ def shell(system: System, script: str) -> str:
         "HOME": str(system.elsewhere),  # no configuration of the caller's
         "AWS_PAGER": "",
     }
-    ran = subprocess.run(
-        ["bash", "-e", "-c", script],
-        cwd=system.elsewhere,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS,
-    )
-    assert ran.returncode == 0, f"{script}\n{ran.stdout}{ran.stderr}"
-    return ran.stdout
+    return succeed(["bash", "-e", "-c", script], system.elsewhere, environment)
 
 
 def commands(block: str) -> list[tuple[str, str]]:

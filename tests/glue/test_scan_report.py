@@ -157,6 +157,7 @@ def test_the_page_has_no_scripts_and_no_external_resources(written: tuple[Any, s
     assert not {"script", "link", "img", "iframe", "a"} & set(elements.names)
     assert not [name for name, _ in elements.attributes if name.startswith(("on", "href", "src"))]
     assert "default-src 'none'" in source
+    assert "></th>" not in source, "each column has a name"
     assert "http://" not in source
     assert "https://" not in source
     assert "<script>alert(1)</script>" in elements.text, "it is shown as text"

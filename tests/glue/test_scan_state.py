@@ -7,6 +7,7 @@ import pytest
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
+from glue_jobs.aws import client
 from glue_jobs.scanner.state import Generation, StateStore
 from tests.glue.emulator import Emulator
 
@@ -74,3 +75,11 @@ def test_a_damaged_pointer_is_named_in_the_error(folder: str) -> None:
     files.write(f"{folder}/current.json", b'{"generation": 7')
     with pytest.raises(BucketcastError, match=r"current\.json: found .*remove it, and every"):
         StateStore(folder).current()
+
+
+def test_what_s3_does_not_remove_is_an_error(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generation(folder, "1")
+    errors = {"Errors": [{"Key": "k", "Code": "AccessDenied", "Message": "it was denied"}]}
+    monkeypatch.setattr(client("s3"), "delete_objects", lambda **_: errors)
+    with pytest.raises(files.FileError, match=r"k in .*: it was denied \(AccessDenied\)"):
+        files.remove(folder)

@@ -7,7 +7,6 @@ run as they are written.
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ import boto3
 import pytest
 
 from tests.conftest import start_or_fail
-from tests.e2e.deployment import ROOT, Local, linked_checkout
+from tests.e2e.deployment import ROOT, Local, linked_checkout, succeed
 from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 
@@ -24,7 +23,6 @@ PAGE = (ROOT / "docs" / "deploy.md").read_text("utf-8")
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ACCOUNT: Final = "111122223333"
 REGION: Final = "eu-central-1"
-SECONDS = 1_200.0
 CONFIRMS = "cdk destroy"
 """It wants a terminal, where it is answered y."""
 
@@ -77,19 +75,11 @@ def test_each_command_does_what_the_page_promises(
     assert len(wanted) > 10
     for command in wanted:
         confirms = CONFIRMS in command
-        ran = subprocess.run(
-            ["script", "-qec", command, "/dev/null"] if confirms else ["bash", "-c", command],
-            cwd=checkout,
-            env=environment,
-            input="y\n" if confirms else f"{settings['auth_token']}\n",
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
-        assert ran.returncode == 0, f"{command}\n{ran.stdout[-3_000:]}{ran.stderr[-3_000:]}"
+        typed = ["script", "-qec", command, "/dev/null"] if confirms else ["bash", "-c", command]
+        answer = "y" if confirms else settings["auth_token"]
+        shown = succeed(typed, checkout, environment, f"{answer}\n")
         if command == "make deployable":
-            assert not ran.stdout, "it would replace the environments that other tests run in"
+            assert not shown, "it would replace the environments that other tests run in"
         if command.startswith("cp "):
             _edit(checkout, settings["endpoint"])
         if command.startswith("bucketcast test"):

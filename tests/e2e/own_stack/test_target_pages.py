@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.all_servers import AllServers
-from tests.e2e.deployment import ROOT, UP_SECONDS, Local, linked_checkout
+from tests.e2e.deployment import ROOT, Local, linked_checkout, succeed
 from tests.e2e.target_page import Page
 from tests.servers.kafka import KafkaServer
 
@@ -35,20 +35,11 @@ class Terminal:
     def type(self, command: str, then: str = "") -> str:
         """Run it to its end, with `then` as its input; return what it printed."""
         exported = self.folder / "exported"
-        ran = subprocess.run(
-            ["bash", "-ec", f"{command}\nenv -0 > {exported}"],
-            cwd=self.folder,
-            env=self.environment,
-            input=then,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=UP_SECONDS,
-        )
-        assert ran.returncode == 0, f"{command}\n{ran.stdout[-3_000:]}{ran.stderr[-3_000:]}"
+        script = f"{command}\nenv -0 > {exported}"
+        found = succeed(["bash", "-ec", script], self.folder, self.environment, then)
         pairs = (line.partition("=") for line in exported.read_text().split("\0") if line)
         self.environment = {name: text for name, _, text in pairs}
-        return ran.stdout
+        return found
 
     def start(self, commands: str, log: Path, variables: Mapping[str, str]) -> "Running":
         """Run them in the background, with a log of all that they print."""

@@ -39,7 +39,7 @@ def texts(sqs: "SQSClient", dead: Dead) -> Mapping[str, str]:
 def test_dead_letter_holds_the_original_and_the_data_of_a_redrive(sqs: "SQSClient") -> None:
     """Its term begins anew, and its topic's limits would end it at once."""
     history = History(7, 3, "busy", "Retryable", created=5, to="arn", topic="topic", not_before=9)
-    (found,) = written(sqs, Dead("the body", history, "Rejected", "no such table", "rule"))
+    (found,) = written(sqs, Dead("the body", history, "Rejected", "no such table", "rule", "422"))
     assert found["Body"] == "the body"
     assert found["texts"] == {
         "bucketcast": '{"created":5,"to":"arn","topic":"topic","redriven":true}',
@@ -48,6 +48,7 @@ def test_dead_letter_holds_the_original_and_the_data_of_a_redrive(sqs: "SQSClien
         "rule": "rule",
         "target": ARN,
         "history": history._replace(reason="", error="").json,
+        "answer": "422",
     }
 
 

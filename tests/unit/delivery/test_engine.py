@@ -1,11 +1,25 @@
 """What becomes of each event of a batch: row by row of the table in `delivery.engine`."""
 
+from collections.abc import Sequence
+from itertools import product
+
 import pytest
 
-from bucketcast.delivery.messages import Outcome
-from bucketcast.delivery.policy import History
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.messages import Batch, Item, Outcome, Result
+from bucketcast.delivery.policy import History, Policy
+from bucketcast.delivery.sender import Absent
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.errors import DeliveryError, Rejected, Throttled
+from bucketcast.errors import (
+    BreakerOpen,
+    DeliveryError,
+    OutOfTime,
+    Paused,
+    Rejected,
+    Throttled,
+    Waiting,
+    name_of,
+)
 from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
@@ -34,6 +48,39 @@ def test_age_of_the_oldest_is_reported() -> None:
         message("1", "a", sent=NOW - 3_000), message("2", "b", failed(since=NOW - 9_000))
     )
     assert outcome.oldest == 9.0
+
+
+class Fails(Absent):
+    """A work of which nothing is done, for this reason."""
+
+    def __init__(self, error: DeliveryError, *, begins: bool) -> None:
+        super().__init__(str(error))
+        self._obstacle = error if isinstance(error, Waiting) and not begins else None
+        self._error = error
+
+    def begin_batch(self, policy: Policy) -> Waiting | None:  # noqa: ARG002
+        return self._obstacle
+
+    def __call__(self, items: Sequence[Item], batch: Batch) -> Result:  # noqa: ARG002
+        return Result([item.fail(self._error) for item in items])
+
+
+WAYS = [BUSY, GONE, OutOfTime("-"), Waiting("-"), BreakerOpen("-", 1, "X"), Paused(1, 1)]
+
+
+@pytest.mark.parametrize("begins", [True, False])
+@pytest.mark.parametrize(
+    "ways", [*product(WAYS, repeat=2)], ids=lambda ways: "-".join(map(name_of, ways))
+)
+def test_what_comes_back_in_whatever_ways_is_as_old_as_before(
+    ways: tuple[DeliveryError, ...],
+    begins: bool,  # noqa: FBT001 - a case
+) -> None:
+    bench, waiting = Bench(), [message("1", "a", sent=NOW - 60_000)]
+    for step, way in enumerate((*ways, BUSY)):
+        bench.engine, now = Engine(bench.queue, Fails(way, begins=begins)), NOW + 60_000 * step
+        assert bench(*waiting, now=now).oldest == 60.0 * (step + 1)
+        waiting = bench.again(sent=now)
 
 
 def test_every_event_is_delivered_retried_or_dead() -> None:

@@ -6,7 +6,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -187,7 +187,6 @@ PLAIN = st.text(
 ) | st.sampled_from(["\ue000", "%s", "{}", "a b", "a/b", "0"])
 
 
-@settings(max_examples=500)
 @given(
     st.builds(
         Event,

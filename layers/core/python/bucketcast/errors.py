@@ -62,13 +62,15 @@ class DeliveryError(BucketcastError):
 
     `is_try` tells if it is a failed try of the event: `max_retries` counts those, and pauses grow.
     `may_be_settings`: with a wrong address, or a wrong table, a server says so of all events.
-    `stage` is how far the try came: connect, login, send or answer.
+    `stage` is how far the try came: connect, login, send or answer. `answer` is what the server
+    said, as far as it is kept.
     """
 
     hint: str = ""
     is_try: ClassVar[bool] = True
     may_be_settings: bool = False
     stage: str = "answer"
+    answer: str = ""
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:

@@ -122,6 +122,18 @@ def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: M
     assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
 
 
+def test_show_prints_the_answer_of_the_target(run: Run, aws: MotoAws) -> None:
+    configure(OWN, endpoint="http://h/")
+    put(
+        aws,
+        DEAD,
+        dead_letters.letter(Dead(envelope("a"), History(), "Rejected", "", answer="1\n2")),
+    )
+    assert "  answer\n    1\n    2\n" in run("dlq", "show", NAME).out
+    (document,) = run("dlq", "show", NAME, "--json").document["dead_letters"]
+    assert document["answer"] == "1\n2"
+
+
 def test_show_prints_topic_and_last_reason_of_a_message_moved_by_sqs(
     run: Run, aws: MotoAws
 ) -> None:

@@ -106,18 +106,19 @@ def test_a_run_that_works_is_not_resumed(run: Run, aws: MotoAws) -> None:
     assert pipeline.written[f"{RUN_FOLDER}/options.json"]["rate"] == "50"
 
 
+@pytest.mark.parametrize("end", ["", ".gz"])
 def test_a_manifest_of_this_machine_is_uploaded_into_the_runs_folder(
-    run: Run, aws: MotoAws, tmp_path: Path
+    run: Run, aws: MotoAws, tmp_path: Path, end: str
 ) -> None:
     pipeline = deploy(aws, BACKFILLED)
-    path = tmp_path / "objects.csv"
+    path = tmp_path / f"objects.csv{end}"
     path.write_text("uploads,a\n")
     name = run(*TO_WEBHOOK, "--manifest", str(path), "--no-wait", "--json").document["run"]
     folder = f"runs/backfill/{name}"
-    url = f"s3://pipeline/{folder}/manifest.csv"
+    url = f"s3://pipeline/{folder}/manifest.csv{end}"
     assert pipeline.started[0][1]["--manifest"] == url
     assert pipeline.written[f"{folder}/options.json"]["manifest"] == url
-    assert pipeline.written[f"{folder}/manifest.csv"] == b"uploads,a\n"
+    assert pipeline.written[f"{folder}/manifest.csv{end}"] == b"uploads,a\n"
     assert run(*TO_WEBHOOK, "--manifest", "s3://lists/a.csv", "--no-wait").code == 0
     assert pipeline.started[1][1]["--manifest"] == "s3://lists/a.csv"
 

@@ -23,22 +23,28 @@ _wrapper = msgspec.json.Decoder(dict[str, str])
 
 
 class Dead(NamedTuple):
-    """A body for the dead-letter queue, the history of its message, and its last error."""
+    """A body for the dead-letter queue, the history of its message, and its last error.
+
+    `answer` is that of the error, "" where there was none.
+    """
 
     body: str
     history: History
     error: str
     reason: str
     rule: str = ""
+    answer: str = ""
 
 
-def of_event(delivery: Delivery, history: History, error: str, reason: str) -> Dead:
+def of_event(
+    delivery: Delivery, history: History, error: str, reason: str, answer: str = ""
+) -> Dead:
     """Return one event as a dead letter: an envelope of it, or its record if it fits in none."""
     try:
         ((body, _, _),) = pack([delivery])
     except TooLarge:
         body = escaped(bytes(delivery.event.record).decode(errors="replace"))
-    return Dead(body, history, error, reason, delivery.rule)
+    return Dead(body, history, error, reason, delivery.rule, answer)
 
 
 class DeadLetters:
@@ -71,6 +77,7 @@ def letter(dead: Dead, target: str = "") -> Outgoing:
         "rule": dead.rule,
         "target": target,
         "history": dead.history._replace(reason="", error="").json,
+        "answer": dead.answer,
     }
     # In a FIFO queue each is a group of its own: of one group SQS would show the first only, until
     # they are gone. And each has a token of its own: an event that was redriven and is dead again

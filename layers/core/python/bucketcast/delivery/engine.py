@@ -90,7 +90,7 @@ class Engine:
         policy = policy._replace(in_order=self._queue.in_order)
         batch = Batch(now, remaining, remaining() if total is None else total, policy)
         entries = [Received(message, _term(message, now, policy)) for message in messages]
-        oldest = max((entry.term.age for entry in entries), default=0) / 1_000
+        oldest = max((entry.waited for entry in entries), default=0) / 1_000
         batch.outcome.oldest = oldest
         seconds = {entry.message.receipt: entry.term.visibility for entry in entries}
         # What was received before may be what a function dies of, and at once.

@@ -59,6 +59,16 @@ class Received(NamedTuple):
     message: Message
     term: Term
 
+    @property
+    def waited(self) -> int:
+        """The ms since the first of its events arrived, or was redriven.
+
+        Its term may have begun later.
+        """
+        history, first = self.message.history, self.term.first_sent
+        arrived = 0 if history.redriven else history.created
+        return max(0, self.term.now - min(first, arrived or first))
+
 
 class Failed(NamedTuple):
     """An event that was not delivered, and its error.

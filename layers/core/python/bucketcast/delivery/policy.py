@@ -77,8 +77,9 @@ class History(NamedTuple):
 
     `since` is when its first predecessor was sent, 0 where it has none, `tries` the number of
     failed tries. `reason` and `error` are the text and class of the last failure. `created` is when
-    a message of the ingress queue arrived. `to` is the ARN of the only destination that it is for,
-    `topic` that of the topic whose events it holds. It is not tried before `not_before`.
+    the first of its events arrived, 0 where `since` or each event tells it. `to` is the ARN of the
+    only destination that it is for, `topic` that of the topic whose events it holds. It is not
+    tried before `not_before`.
     """
 
     since: int = 0

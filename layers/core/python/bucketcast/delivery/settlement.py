@@ -110,7 +110,9 @@ def _count(failure: Failed, pause: int, batch: Batch) -> None:
 def _dead(failure: Failed, error: DeliveryError) -> dead_letters.Dead:
     history = failure.received.message.history
     history = history._replace(to=failure.to or history.to)
-    return dead_letters.of_event(failure.delivery, history, name_of(error), str(error))
+    return dead_letters.of_event(
+        failure.delivery, history, name_of(error), str(error), error.answer
+    )
 
 
 def _fold(failed: Iterable[_Judged]) -> Iterable[_Judged]:
@@ -183,11 +185,14 @@ def _merge_histories(group: Sequence[Failed]) -> History:
         for failure in group
     }
     first, *_ = histories.values()
+    since = min(history.since for history in histories.values())
+    # Each event has its own; that of the message is told where its term begins, or began, later.
+    arrived = min(failure.delivery.created for failure in group)
     return first._replace(
-        since=min(history.since for history in histories.values()),
+        since=since,
         tries=max(failure.tries for failure in group),
         to=group[0].to or first.to,
-        created=0,  # each event has its own
+        created=arrived if arrived < since or not first.failed else 0,
     )
 
 

@@ -5,8 +5,9 @@ event's time of day, so a line holds thousands of events and reveals no key::
 
     {"trace": "received", "at": 1800000000000, "ids": "a1b2c3d4e5@03:04:05.678 …",
      "to": {"ARN RULE": [0, 2], …}}
-    {"trace": "dispatched", "at": …, "target": "ARN", "delivered": "id id#3 …",
-     "retried": {"connect": {"reason": "id#2+8 …"}}, "dead": {"answer": {"reason": "id …"}}}
+    {"trace": "dispatched", "at": …, "target": "ARN", "result": "delivered", "ids": "id id#3 …"}
+    {"trace": "dispatched", "at": …, "target": "ARN", "result": "retried", "ids": "id#2+8 …",
+     "stage": "connect", "reason": "…"}
     {"trace": "dropped", "at": …, "target": "ARN", "ids": "id …"}
 
 `at` is Unix ms: ingest writes its line when a quick target may have the event already. `to` lists
@@ -41,13 +42,14 @@ class Received(msgspec.Struct, tag_field="trace", tag="received", omit_defaults=
 
 
 class Dispatched(msgspec.Struct, tag_field="trace", tag="dispatched", omit_defaults=True):
-    """The outcomes of a batch at one target; failures by stage and reason."""
+    """Tries of a batch at one target with the same result: delivered, retried or dead."""
 
     at: int
     target: str
-    delivered: str = ""
-    retried: dict[str, dict[str, str]] = {}
-    dead: dict[str, dict[str, str]] = {}
+    result: str
+    ids: str
+    stage: str = ""
+    reason: str = ""
 
 
 class Dropped(msgspec.Struct, tag_field="trace", tag="dropped"):
@@ -121,15 +123,13 @@ class Outcomes:
 def dispatched(target: str, outcomes: Outcomes, at: int) -> Iterator[str]:
     """Return the log lines of a dispatch batch, `at` Unix ms."""
     for number, events in outcomes.delivered.items():
-        for ids in _parts([*map(trace_id, events)]):
-            again = f"#{number}" if number > 1 else ""
-            yield _encode_line(Dispatched(at, target, ids.replace(" ", f"{again} ") + again))
-    for (stage, reason), tries in outcomes.retried.items():
-        for ids in _parts([*map(str, tries)]):
-            yield _encode_line(Dispatched(at, target, retried={stage: {reason: ids}}))
-    for (stage, reason), tries in outcomes.dead.items():
-        for ids in _parts([*map(str, tries)]):
-            yield _encode_line(Dispatched(at, target, dead={stage: {reason: ids}}))
+        again = f"#{number}" if number > 1 else ""
+        for ids in _parts([f"{trace_id(event)}{again}" for event in events]):
+            yield _encode_line(Dispatched(at, target, "delivered", ids))
+    for result, failed in (("retried", outcomes.retried), ("dead", outcomes.dead)):
+        for (stage, reason), tries in failed.items():
+            for ids in _parts([*map(str, tries)]):
+                yield _encode_line(Dispatched(at, target, result, ids, stage, reason))
 
 
 def dropped(target: str, events: Sequence[Event], at: int) -> Iterator[str]:

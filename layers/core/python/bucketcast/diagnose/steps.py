@@ -40,13 +40,9 @@ def read_steps(line: Line, begins: str = "") -> Iterator[Step]:
         for event, _, _ in _tries(line.ids, begins):
             yield Step(line.at, event, DROPPED, line.target, reason=reason)
         return
-    for event, number, _ in _tries(line.delivered, begins):
-        yield Step(line.at, event, "delivered", line.target, number=number)
-    for kind, by_stage in (("retried", line.retried), ("dead", line.dead)):
-        for stage, by_reason in by_stage.items():
-            for reason, ids in by_reason.items():
-                for event, number, pause in _tries(ids, begins):
-                    yield Step(line.at, event, kind, line.target, "", reason, number, stage, pause)
+    about = line.target, "", line.reason
+    for event, number, pause in _tries(line.ids, begins):
+        yield Step(line.at, event, line.result, *about, number, line.stage, pause)
 
 
 def _received(line: Received, begins: str) -> Iterator[Step]:

@@ -112,7 +112,8 @@ def remaining_messages(plan: Plan) -> list[Outgoing]:
         TooLarge: an event fits into no message.
     """
     old = plan.letter
-    whole = Dead(old.body, old.history, old.error, old.reason, old.attribute("rule"))
+    about = old.attribute("rule"), old.attribute("answer")
+    whole = Dead(old.body, old.history, old.error, old.reason, *about)
     return [
         dead_letters.letter(whole._replace(body=message.body), old.attribute("target"))
         for message in pack(plan.remaining)

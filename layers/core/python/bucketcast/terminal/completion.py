@@ -18,33 +18,29 @@ SECONDS: Final = 3.0
 Names = Callable[[Output], Sequence[str]]
 
 
-class _Completed(FuncParamType[Any, Any]):
-    def __init__(self, parse: Callable[[str], Any], names: Names) -> None:
-        super().__init__(parse)
-        self._names = names
-
-    def shell_complete(
-        self,
-        ctx: click.Context,
-        param: click.Parameter,  # noqa: ARG002 - click's signature
-        incomplete: str,
-    ) -> list[CompletionItem[str]]:
-        """Return what begins so; nothing without a stack, or if AWS is slow."""
-        found: list[str] = []
-
-        def read() -> None:
-            with suppress(BucketcastError):
-                found.extend(self._names(ctx.obj))
-
-        thread = Thread(target=read, daemon=True)
-        thread.start()
-        thread.join(SECONDS)
-        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
-
-
 def completed(names: Names) -> Callable[[Callable[[str], Any]], FuncParamType[Any, Any]]:
-    """Make the type of a parameter that a function reads, and the shell completes with names."""
-    return lambda parse: _Completed(parse, names)
+    """Return the type of parameters that a function reads, and the shell completes with names."""
+
+    class Completed(FuncParamType[Any, Any]):
+        def shell_complete(
+            self,
+            ctx: click.Context,
+            param: click.Parameter,  # noqa: ARG002 - click's signature
+            incomplete: str,
+        ) -> list[CompletionItem[str]]:
+            """Return what begins so; nothing without a stack, or if AWS is slow."""
+            found: list[str] = []
+
+            def read() -> None:
+                with suppress(BucketcastError):
+                    found.extend(names(ctx.obj))
+
+            thread = Thread(target=read, daemon=True)
+            thread.start()
+            thread.join(SECONDS)
+            return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+    return Completed
 
 
 def targets(out: Output) -> list[str]:

@@ -53,6 +53,9 @@ def lines(entry: dict[str, Any]) -> Iterator[str]:
     if entry["since"]:
         attempts = f", {entry['attempts']} attempts before" if entry["attempts"] else ""
         yield f"  tried     since {entry['since']}{attempts}"
+    if entry["answer"]:
+        yield "  answer"
+        yield from (f"    {line}" for line in entry["answer"].split("\n"))
     if entry["topic"]:
         yield f"  topic     {entry['topic']}"
     if entry["problem"]:
@@ -88,6 +91,7 @@ def _letter_fields(letter: Letter, content: Content, target: str) -> dict[str, A
         "moved_by": letter.moved_by,
         "reason": letter.reason,
         "error": letter.error,
+        "answer": letter.attribute("answer"),
         "sent": clock(letter.sent),
         "receives": letter.receives,
         "topic": letter.history.topic,

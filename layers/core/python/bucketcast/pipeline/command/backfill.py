@@ -104,7 +104,8 @@ def command(
     if resume:
         runs.reset(JOB, run)
     if local_manifest:
-        options["manifest"] = runs.upload(JOB, run, "manifest.csv", local_manifest)
+        end = ".gz" if local_manifest.suffix == ".gz" else ""  # by which Spark knows what it is
+        options["manifest"] = runs.upload(JOB, run, f"manifest.csv{end}", local_manifest)
     runs.write(JOB, run, OPTIONS, options)
     job_values = {**options, "queue": to.queue, "dry_run": "on" if dry_run else ""}
     result = jobs.run_job(out, runs, JOB, job_values, no_wait=no_wait, run=run)

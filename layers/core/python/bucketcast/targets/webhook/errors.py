@@ -53,10 +53,14 @@ def connection_error(
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
     """Return the error of an unsuccessful response; `handle` is its `pycurl.Curl`."""
     reason = f"{redacted_url(settings.endpoint)} answered {status}"
-    if excerpt := _excerpt(body, settings.auth_token.reveal()):
+    text = _printable(body, settings.auth_token.reveal())
+    if excerpt := _excerpt(text):
         reason += f": {excerpt}"
     if status in EVENT_STATUSES:
-        return Rejected.anywhere(reason) if status == TOO_LARGE else Rejected(reason)
+        error = Rejected.anywhere(reason) if status == TOO_LARGE else Rejected(reason)
+        kind = handle.getinfo(pycurl.CONTENT_TYPE) or "-"
+        error.answer = f"{status}\ncontent-type: {kind}\n\n{text}"
+        return error
     if status in LOGIN_STATUSES:
         return NotAuthorized(f"{reason} (see auth_token)")
     pause = handle.getinfo(pycurl.RETRY_AFTER)
@@ -69,10 +73,15 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     return Retryable(reason)
 
 
-def _excerpt(body: bytes, token: str) -> str:
-    """Return the beginning of a response's body on one line, without the token."""
+def _printable(body: bytes, token: str) -> str:
+    """Return the lines of a response's body, without the token."""
     text = body.decode(errors="replace")
     for secret in token.split()[-1:]:
         text = text.replace(secret, "***")
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def _excerpt(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    text = " ".join(text.split())
     return text if len(text) <= MAX_BODY_SHOWN else text[:MAX_BODY_SHOWN] + "…"
