@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.rules import Rule, regexes
+from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Typed
 from tests.unit.moto_aws import TABLE, MotoAws, make_bucket
@@ -114,21 +114,7 @@ def test_apply_lists_errors_and_changes_nothing(
     assert rules(aws) == []
 
 
-def test_apply_refuses_expressions_too_large_together(
-    run: Run, aws: MotoAws, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
-    large = [
-        {**ONE, "conditions": [{"on": "key", "how": "regex", "values": [f"{number}a{{60}}"]}]}
-        for number in (1, 2)
-    ]
-    assert run("event", "apply", save(file, large[0]), "--dry-run").code == 0
-    ran = run("event", "apply", save(file, *large))
-    assert (ran.code, "100 are allowed" in ran.err) == (2, True), ran.err
-    assert rules(aws) == []
-
-
-def test_apply_notes_what_add_notes(run: Run, aws: MotoAws, file: Path) -> None:
+def test_apply_and_enable_note_what_add_notes(run: Run, aws: MotoAws, file: Path) -> None:
     make_bucket("lonely")
     aws.change(WEBHOOK, writes="lonely")
     rule = ("lonely", WEBHOOK, "--event", "put,get")
@@ -141,6 +127,9 @@ def test_apply_notes_what_add_notes(run: Run, aws: MotoAws, file: Path) -> None:
             "; ".join(run("event", "apply", str(file), "--json", *words).document["notes"]) == noted
         )
     assert run("event", "apply", str(file), "--json").document["notes"] == []
+    switch = ("lonely", rules(aws, "lonely")[0].id, "--json")
+    assert run("event", "disable", *switch).document["notes"] == []
+    assert "; ".join(run("event", "enable", *switch).document["notes"]) == noted
 
 
 def test_apply_refuses_a_listing_of_one_target(run: Run, file: Path) -> None:

@@ -11,7 +11,7 @@ from bucketcast.rules import Rule, RuleIndex, regexes
 from bucketcast.rules.conditions import Condition
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, cells
-from tests.unit.moto_aws import TABLE, MotoAws, make_bucket
+from tests.unit.moto_aws import TABLE, MotoAws
 from tests.unit.samples import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -99,15 +99,6 @@ def test_what_cannot_be_added_cannot_be_enabled(
     file.write_text(run("event", "ls", "--json").out)
     rules.change("uploads", lambda _: [replace(off, disabled=False), *kept[1:]])
     assert run("event", "apply", str(file), "--yes").code == 0, "it switches off what cannot work"
-
-
-def test_enable_notes_what_add_notes(run: Run, aws: MotoAws) -> None:
-    make_bucket("lonely")
-    aws.change(WEBHOOK, writes="lonely")
-    added = run("event", "add", "lonely", WEBHOOK, "--event", "put,get", "--json").document
-    run("event", "disable", "lonely", added["id"])
-    enabled = run("event", "enable", "lonely", added["id"], "--json").document
-    assert "; ".join(enabled["notes"]) == added["note"] != ""
 
 
 def test_a_file_has_what_is_disabled(run: Run, aws: MotoAws, off: Rule, tmp_path: Path) -> None:
