@@ -20,7 +20,12 @@ def fail(aws: MotoAws) -> None:
 
 def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:
     configure(
-        QUEUE, endpoint="https://u:hunter2@example.org/hook", auth_token="hunter2", comment=""
+        QUEUE,
+        endpoint="https://u:hunter2@example.org/hook",
+        auth_token="hunter2",
+        of_a_later_release="hunter2",
+        reference="secret:hook",
+        comment="",
     )
     fail(aws)
     run("event", "add", "uploads", "webhook:primary", "--event", "put", "--prefix", "in/")
@@ -39,8 +44,9 @@ def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:
     ]
     assert document.items() >= listed.items()
     assert [rule["prefix"] for rule in document["rules"]] == ["in/"]
-    assert document["settings"].keys() == {"auth_token", "endpoint"}
-    assert document["settings"]["auth_token"] == "***"
+    settings = document["settings"]
+    assert settings.keys() == {"auth_token", "endpoint", "of_a_later_release", "reference"}
+    assert (settings["auth_token"], settings["reference"]) == ("***", "secret:hook")
     assert "hunter2" not in ran.out + str(document)
     run("event", "disable", "uploads", document["rules"][0]["id"])
     assert "prefix='in/' suffix='' off" in run("target", "show", "webhook:primary").out

@@ -14,7 +14,7 @@ from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.display import redacted_url
 from bucketcast.dynamic_targets.command.rows import ALL_COLUMNS, cells, document
 from bucketcast.rules import listing
-from bucketcast.settings.options import options_of
+from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.types import REFERENCE
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging, params
@@ -67,11 +67,16 @@ def shown_settings(target: deployed.DeployedTarget, aws: Aws) -> dict[str, str]:
     declared: Any = targets.load(target.kind).Settings
     options = options_of(declared)
     return {
-        key: _HIDDEN
-        if key in options and options[key].hides(value) and not value.startswith(REFERENCE)
-        else redacted_url(value)
-        if "://" in value
-        else value
+        key: _shown(value, options.get(key))
         for key, value in sorted(deployed.settings(target, aws).items())
         if value
     }
+
+
+def _shown(text: str, option: Option | None) -> str:
+    """Return what may be shown of a setting; without an `option` it may be a secret."""
+    if text.startswith(REFERENCE):
+        return text
+    if option is None or option.hides(text):
+        return _HIDDEN
+    return redacted_url(text) if "://" in text else text
