@@ -3,7 +3,6 @@
 import json
 import re
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import msgspec
 import pytest
@@ -124,17 +123,43 @@ def test_steps_of_the_objects_other_events_are_not_shown(site: Site, recorder: R
     assert site.get("/events/other").status == 404
 
 
-def test_an_event_is_sent_again_to_one_target(site: Site, recorder: Recorder, aws: MotoAws) -> None:
+def test_an_upload_is_sent_again_to_one_target(
+    site: Site, recorder: Recorder, aws: MotoAws
+) -> None:
     configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
-    aws.s3.put_object(Bucket="uploads", Key="a b", Body=b"four")
-    page = site.get(f"/events/{record(recorder, 'a b').id}").text
+    key = " a?versionId=b "
+    enabled: Any = {"Status": "Enabled"}
+    aws.s3.put_bucket_versioning(Bucket="uploads", VersioningConfiguration=enabled)
+    version = aws.s3.put_object(Bucket="uploads", Key=key, Body=b"four")["VersionId"]
+    page = site.get(f"/events/{record(recorder, key, version_id=version).id}").text
     (link,) = re.findall(r'href="/changes/send\?([^"]*)"', page)
-    fields = dict(parse_qsl(link))
-    assert fields == {"source": "s3://uploads/a b", "name": "s3:ObjectCreated:Put"}
-    assert 'value="s3://uploads/a b"' in site.get(f"/changes/send?{link}").text
+    form = site.get(f"/changes/send?{link}").text
+    names = ("source", "version")
+    fields = {name: re.findall(f'name="{name}"[^>]* value="([^"]*)"', form)[0] for name in names}
+    assert fields == {"source": f"s3://uploads/{key}", "version": version}
     sent = site.change("send", **fields, arn="webhook:primary").text
     assert "Sent 1 event to webhook:primary" in sent
-    assert "bucketcast send --target webhook:primary --event s3:ObjectCreated:Put" in sent
+    assert f"bucketcast send --target webhook:primary --version-id {version}" in sent
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        *((name, "a") for name in ("s3:ObjectRemoved:Delete", "s3:ObjectCreated:PutTagging")),
+        *(("s3:ObjectCreated:Put", key) for key in ("a\n", "a\rb", "\ud800")),
+    ],
+)
+def test_no_other_object_or_event_is_sent_for_it(
+    site: Site, recorder: Recorder, name: str, key: str
+) -> None:
+    entry = record(recorder, key, name=name)
+    assert "/changes/send" not in site.get(f"/events/{entry.id}").text
+
+
+@pytest.mark.parametrize("source", ["-", "/dev/stdin", __file__])
+def test_a_page_reads_no_files(site: Site, source: str) -> None:
+    answer = site.post("/changes/send", source=source, arn="webhook:primary")
+    assert (answer.status, "a page reads no files" in answer.text) == (400, True)
 
 
 def test_whatever_an_event_holds_is_text(site: Site, recorder: Recorder) -> None:

@@ -91,7 +91,7 @@ _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
-    "send": Change(send.command, ("send",), "/events", ("source", "arn", "name"), slow=True),
+    "send": Change(send.command, ("send",), "/events", ("source", "arn", "version"), slow=True),
     "doctor": Change(doctor.command, ("doctor",), "/doctor", (), slow=True),
     "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", _MOVED, slow=True),
     "purge": Change(
@@ -110,7 +110,8 @@ _CHANGES: Final = {
 
 def ask(request: Request) -> Response:
     query = request.query_params
-    values = {name: "\n".join(query.getlist(name)).strip() for name in query}
+    # Not all white space: a key may begin or end with it.
+    values = {name: "\n".join(query.getlist(name)).strip("\n") for name in query}
     if values.get("ids") == "":
         raise click.UsageError("Nothing is picked.")
     return form_page(request, _change(request), values)
@@ -132,6 +133,8 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
         id="run",
         back=change.next(values),
     )
+    if errors := _refused(change, values):
+        return form_page(request, change, values, errors)
     try:
         if change.slow:
             change.command.make_context(change.words[-1], [*given], obj=answer)
@@ -149,6 +152,14 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
         del runs[next(iter(runs))]
     # That page may be loaded again.
     return RedirectResponse(f"/runs/{id_}" if shown else answer.back, 303)
+
+
+def _refused(change: Change, values: Mapping[str, str]) -> dict[str, str]:
+    """Return errors, by field, of values with which the command would not do what is asked."""
+    errors = {}
+    if change.command is send.command and not values.get("source", "").startswith(params.URI):
+        errors["source"] = "allowed is s3://BUCKET/KEY: a page reads no files"
+    return errors
 
 
 def _follow(request: Request, answer: Answer, change: Change, words: Sequence[str]) -> None:

@@ -16,14 +16,15 @@ from starlette.responses import Response
 
 from bucketcast.console.answers import Answer, one_page, stream
 from bucketcast.console.context import context_of
-from bucketcast.console.pages import command_line, page
+from bucketcast.console.pages import Link, command_line, page
 from bucketcast.console.recent import Entry, Row, Wanted
 from bucketcast.console.recorder import Recorder
 from bucketcast.destination import short_name
 from bucketcast.diagnose.command import explain, trace
 from bucketcast.diagnose.explain import Message
 from bucketcast.display import printable, size
-from bucketcast.event.names import expand
+from bucketcast.event import Event
+from bucketcast.event.names import creates, expand
 from bucketcast.terminal import params
 from bucketcast.terminal.output import counted
 from bucketcast.terminal.times import clock
@@ -153,8 +154,6 @@ def _show_event(request: Request) -> Response:
     context, entry = context_of(request), _entry(request)
     event = entry.event
     uri = f"s3://{event.bucket}/{event.key}"
-    version = f"?versionId={event.version_id}" if event.version_id else ""
-    again = urlencode({"source": f"{uri}{version}", "name": event.name}, errors="replace")
     minutes = (time.time() - entry.at / 1_000) // 60 + 2
     length = ["--size", str(event.size)] if event.size is not None else []
     explained = Answer(context=context, heading="Rules, and what is sent by the settings of now")
@@ -169,7 +168,7 @@ def _show_event(request: Request) -> Response:
         back=("Events", "/events"),
         live=f"/live{request.url.path}",
         command=command_line(request, "trace", uri, "--since", f"{minutes:.0f}m"),
-        links=[("Send it again …", f"/changes/send?{again}")],
+        links=_links(event, uri),
         figures=[
             ("event", event.name),
             ("time", event.time),
@@ -182,6 +181,14 @@ def _show_event(request: Request) -> Response:
             Answer(context=context, folded=[("Record", _formatted(bytes(event.record)))]),
         ],
     )
+
+
+def _links(event: Event, uri: str) -> list[Link]:
+    """Return the form that sends an object again, if a field of a form can hold its key."""
+    if not creates(event.name) or not uri.isprintable():
+        return []
+    again = urlencode({"source": uri, "version": event.version_id or ""})
+    return [("Send its upload again …", f"/changes/send?{again}")]
 
 
 def _messages(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:

@@ -48,20 +48,18 @@ def created(
     *,
     sequencer: str = OLDEST,
     time: str = "",
-    name: str = "",
     by: str = "backfill",
     facts: Mapping[str, Any] = NOTHING_MORE,
 ) -> Event:
     """Return an event that the object was put, at its own time unless `time` is given.
 
-    `name` is that of another event of the existing object, `by` the reporter, and `facts` are
-    further known fields of the event.
+    `by` is the reporter, and `facts` are further known fields of the event.
     """
     etag = listed.etag or ""
     operation = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
     event = _reparse(
         Event(
-            name=name or f"s3:ObjectCreated:{operation}",
+            name=f"s3:ObjectCreated:{operation}",
             bucket=listed.bucket,
             key=listed.key,
             time=time or time_of(listed.modified),
@@ -91,7 +89,6 @@ def removed(
     sequencer: str = OLDEST,
     time: str = "",
     name: str = "s3:ObjectRemoved:Delete",
-    by: str = "backfill",
 ) -> Event:
     """Return an event that the object was removed, at its own time unless `time` is given.
 
@@ -106,7 +103,7 @@ def removed(
             sequencer=sequencer,
             stored=msgspec.Raw(),
             version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
-            user_agent=AGENT + by,
+            user_agent=f"{AGENT}backfill",
         )
     )
 

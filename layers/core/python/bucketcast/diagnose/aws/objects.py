@@ -8,29 +8,23 @@ from msgspec.structs import replace
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.event.names import REMOVALS
 from bucketcast.ingest.aws.head_object import event_fields
-from bucketcast.mirror.synthetic import Object, created, removed, time_of
+from bucketcast.mirror.synthetic import Object, created, time_of
 from bucketcast.rules.conditions import Fact
 
-_SENDER = "send"
 _GONE = ("404", "405", "NoSuchKey", "NoSuchVersion")
 
 
-def event_of(bucket: str, key: str, version: str, name: str, facts: Fact, aws: Aws) -> Event:
-    """Return the event that S3 would report of an object, or of its version unless that is "".
+def event_of(bucket: str, key: str, version: str, facts: Fact, aws: Aws) -> Event:
+    """Return the event of the upload of an object, or of its version unless that is "".
 
-    `name` is its name, "" for that of the object's upload; `facts` are those to be read with it.
-    It is older than any real event, so a mirror that has a newer one ignores it.
+    `facts` are those to be read with it. It is older than any real event, so a mirror that has a
+    newer one ignores it.
 
     Raises:
         BucketcastError: the object does not exist.
         AwsError: AWS did not answer, or refused.
     """
-    now = time_of(round(time.time() * 1_000))
-    if name in REMOVALS:
-        gone = Object(bucket, key, version or None)
-        return replace(removed(gone, time=now, name=name, by=_SENDER), listed=now)
     address: Any = {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
     try:
         with aws_errors():
@@ -40,7 +34,8 @@ def event_of(bucket: str, key: str, version: str, name: str, facts: Fact, aws: A
         if error.code not in _GONE:
             raise
         raise BucketcastError(
-            f"s3://{bucket}/{key} does not exist: --event delete sends that it was removed"
+            f"s3://{bucket}/{key} does not exist: that it was removed can be sent from a file with "
+            "the event"
         ) from None
     fields = event_fields(head)
     own = {each: fields.pop(each) for each in ("size", "etag", "storage_class")}
@@ -49,4 +44,5 @@ def event_of(bucket: str, key: str, version: str, name: str, facts: Fact, aws: A
     known = fields if Fact.HEAD in facts else {}
     if tags is not None:
         known["tags"] = [(tag["Key"], tag["Value"]) for tag in tags]
-    return replace(created(object_, name=name, by=_SENDER, facts=known), listed=now)
+    now = time_of(round(time.time() * 1_000))
+    return replace(created(object_, by="send", facts=known), listed=now)

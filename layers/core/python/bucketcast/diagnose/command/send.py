@@ -19,32 +19,32 @@ from bucketcast.diagnose.explain import Explanation, Message, offline_target
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.limits import MESSAGE_EVENTS
+from bucketcast.mirror.registers import UNVERSIONED
 from bucketcast.targets.base.options import facts_in
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
 RULE = "bucketcast-send"
 """The rule's name in what the target gets."""
-_VERSION = "?versionId="
 
 
 @click.command()
-@click.argument("source", metavar="FILE|s3://BUCKET/KEY[?versionId=ID]")
+@click.argument("source", metavar="FILE|s3://BUCKET/KEY")
 @click.option("--target", "arn", type=params.target, required=True, metavar="TARGET")
 @click.option(
-    "--event",
-    "name",
-    type=params.single_event,
-    metavar="EVENT",
-    help="put, delete, get or a name; only with s3://. [default: how it was uploaded]",
+    "--version-id",
+    "version",
+    metavar="ID",
+    default="",
+    help="The object's version; only with s3://. [default: the current one]",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be sent.")
 @shared
-def command(out: Output, source: str, *, arn: TargetArn, name: str | None, dry_run: bool) -> None:
+def command(out: Output, source: str, *, arn: TargetArn, version: str, dry_run: bool) -> None:
     """Send one target an event again, whatever its rules say.
 
-    The event is that of an object as S3 has it now, or a recorded one from a file, in any format
-    that ingest reads (- is standard input). It goes to the target's queue; its rule is
+    The event is that of the upload of an object that exists, or a recorded one from a file, in any
+    format that ingest reads (- is standard input). It goes to the target's queue; its rule is
     "bucketcast-send". A target with format = namespace keeps what is newer.
 
     \b
@@ -54,9 +54,9 @@ def command(out: Output, source: str, *, arn: TargetArn, name: str | None, dry_r
     deployment, aws = out.deployed()
     target = deployment.target(arn)
     if source.startswith(params.URI):
-        events = [_event_of(source, target, name or "", aws)]
-    elif name:
-        raise click.UsageError("--event is allowed with s3://BUCKET/KEY only, not with a file")
+        events = [_event_of(source, target, version, aws)]
+    elif version:
+        raise click.UsageError("--version-id is allowed with s3://BUCKET/KEY only, not with a file")
     else:
         events = explain.recorded(source)
     if dry_run:
@@ -69,15 +69,17 @@ def command(out: Output, source: str, *, arn: TargetArn, name: str | None, dry_r
     out.answer({"target": target.arn, "events": [event.id for event in events]}, sent)
 
 
-def _event_of(source: str, target: DeployedTarget, name: str, aws: Aws) -> Event:
-    uri, _, version = source.partition(_VERSION)
+def _event_of(uri: str, target: DeployedTarget, version: str, aws: Aws) -> Event:
     settings = deployed.settings(target, aws)
-    if version and is_mirror(target.kind, settings):
+    current = is_mirror(target.kind, settings)
+    asked = "" if current else version
+    event = event_of(*params.object_uri(uri), asked, facts_in(settings), aws)
+    if current and version not in ("", event.version_id or UNVERSIONED):
         raise BucketcastError(
-            f"{target.name} has format = namespace, which shows current versions: leave out "
-            f"{_VERSION}{version}"
+            f"{target.name} has format = namespace, which shows current versions, and {version} "
+            "is not the current one"
         )
-    return event_of(*params.object_uri(uri), version, name, facts_in(settings), aws)
+    return event
 
 
 def _messages(
