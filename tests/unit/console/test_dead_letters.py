@@ -82,9 +82,24 @@ def test_page_of_letters_has_fifty_and_links_to_more(site: Site, aws: MotoAws) -
     assert form.split('name="ids"')[1].split("</textarea>")[0].split("\n")[1:] == picked
     assert f"dlq purge --id {picked[0]} --id {picked[1]} webhook:primary" in form
     assert '<td data-label="events">2</td>' in form
+    assert 'name="picked"' in form
+    assert "picked" not in site.get("/changes/purge?target=webhook:primary").text
     assert site.get("/changes/purge?target=webhook:primary&ids=").status == 400
     (show,) = re.findall(r'href="(/dead-letters/letters[^"]*&ids=[^"]*)"', second)
     assert '"Key":"uploads/k' in read(site, show).text
+
+
+@pytest.mark.parametrize("ids", ["", " \r\n "])
+@pytest.mark.parametrize("name", ["redrive", "purge"])
+@pytest.mark.usefixtures("letters")
+def test_all_letters_are_not_chosen_by_a_form_whose_picks_are_cleared(
+    site: Site, aws: MotoAws, tmp_path: Path, name: str, ids: str
+) -> None:
+    fields = {"target": "webhook:primary", "path": str(tmp_path / "x"), "ids": ids}
+    answer = site.post(f"/changes/{name}", **fields, picked="on")
+    assert (answer.status, "nothing is picked" in answer.text) == (400, True)
+    assert 'name="picked"' in answer.text
+    assert count(aws, DEAD) == 4
 
 
 @pytest.mark.usefixtures("letters")

@@ -121,10 +121,14 @@ def test_the_commands_notes_are_shown_once_a_rule_is_added(site: Site, aws: Moto
     assert "attach" not in site.get("/rules?printed=unknown").text
 
 
-def test_all_rules_of_a_bucket_are_not_removed_by_a_form_without_an_id(site: Site) -> None:
-    add(site, name="one")
-    add(site, name="two")
-    answer = site.post(REMOVE, bucket="uploads", yes="on")
+@pytest.mark.parametrize("names", [("one",), ("one", "two")])
+@pytest.mark.parametrize("fields", [{}, {"ids": ""}, {"ids": " "}])
+def test_no_rule_is_removed_by_a_form_without_an_id(
+    site: Site, names: tuple[str, ...], fields: dict[str, str]
+) -> None:
+    for name in names:
+        add(site, name=name)
+    answer = site.post(REMOVE, bucket="uploads", yes="on", **fields)
     assert (answer.status, "one" in site.get("/rules").text) == (400, True)
 
 

@@ -157,6 +157,8 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
 def _refused(change: Change, values: Mapping[str, str]) -> dict[str, str]:
     """Return errors, by field, of values with which the command would not do what is asked."""
     errors = {}
+    if not values.get("ids", "").strip() and ("picked" in values or change.command is event.rm):
+        errors["ids"] = "nothing is picked"
     if change.command is send.command and not values.get("source", "").startswith(params.URI):
         errors["source"] = "allowed is s3://BUCKET/KEY: a page reads no files"
     return errors

@@ -32,12 +32,20 @@ function show(html) {
     const focused = old.contains(document.activeElement) ? place(old, document.activeElement) : null;
     const { scrollTop, scrollLeft } = old;
     showTimes(sent.content);
+    for (const box of element.querySelectorAll(BOXES)) box.checked = picked.has(box.value);
     old.replaceWith(element);
     Object.assign(element, { scrollTop, scrollLeft });
     if (focused) focused(element)?.focus({ preventScroll: true });
   }
 }
 const shown = new Map();
+
+// What is picked stays so when its part is read again.
+const BOXES = 'input[type="checkbox"][name="ids"]';
+const picked = new Set();
+document.addEventListener("change", ({ target }) => {
+  if (target.matches(BOXES)) picked[target.checked ? "add" : "delete"](target.value);
+});
 
 // Returns a function that finds the same link or field in the new element.
 function place(root, focused) {
