@@ -182,6 +182,13 @@ def test_minios_record_is_sent_unchanged_except_for_its_key() -> None:
     assert b"\n" not in minio.listen_line(own)[:-1]
 
 
+@pytest.mark.parametrize("odd", ["1e999", "1" * 400, '"\\u0000"', "[" * 300 + "]" * 300])
+def test_unread_fields_of_minios_record_stay_unchanged_in_a_listen_line(odd: str) -> None:
+    body = recorded("minio/object-created-put").replace('"source": {', f'"source": {{"odd": {odd},')
+    (own,) = sources.events(body)
+    assert f'"odd":{odd}'.encode() in minio.listen_line(own)
+
+
 PLAIN = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"\\'), max_size=8
 ) | st.sampled_from(["\ue000", "%s", "{}", "a b", "a/b", "0"])

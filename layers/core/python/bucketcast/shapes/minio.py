@@ -17,9 +17,9 @@ import msgspec
 from bucketcast.event import Event, quoted
 from bucketcast.event.names import NOTHING_HAPPENED
 from bucketcast.shapes.records import S3, Bucket, Identity, Record
-from bucketcast.sources.minio import with_key
 
 encode = msgspec.json.Encoder().encode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _WITHOUT_OBJECT = frozenset(
     {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
 )
@@ -221,9 +221,25 @@ def log(event: Event) -> bytes:
 def listen_line(event: Event) -> bytes:
     """Return a line of the listen stream: like `records`, with the key unencoded."""
     if event.dialect == "minio":
-        plain = with_key(msgspec.json.format(event.record, indent=-1), event.key)
+        plain = _with_key(msgspec.json.format(event.record, indent=-1), event.key)
         return encode(_Records((plain,))) + b"\n"
     return encode(_Records((_record(event, event.key),))) + b"\n"
+
+
+def _with_key(raw: bytes | msgspec.Raw, key: str) -> msgspec.Raw:
+    """Return a record of MinIO's with another key; the rest stays as it came."""
+    # Only the levels around the key are decoded: others may hold values that cannot be.
+    record = _fields.decode(raw)
+    entity = _fields.decode(record["s3"])
+    fields = _fields.decode(entity["object"])
+    fields["key"] = _raw(key)
+    entity["object"] = _raw(fields)
+    record["s3"] = _raw(entity)
+    return _raw(record)
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(encode(value))
 
 
 def records(event: Event) -> bytes:

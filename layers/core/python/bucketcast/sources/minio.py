@@ -1,20 +1,16 @@
-"""MinIO's notifications: the body of its webhook target, and a line of its listen API.
+"""MinIO's notifications, as its webhook target posts them and our own scanner writes them.
 
-`{"EventName", "Key", "Records": [one]}` is what targets get, with the key form-encoded; a line of
-the listen stream has only `Records`, with one record and an unencoded key, or null as a keep-alive.
-A relay may reduce a webhook's body to `Records` too: a key that is exactly what MinIO's encoding
-produces, `%XX` included, counts as encoded. Source: the payload schema in AIStor's list of bucket
-notifications, and bodies captured from a running MinIO. `size` is left out if it is 0, and always
-after a removal; a metadata name keeps the case in which the client wrote it. Bucketcast's own
-scanner writes this dialect too, sometimes several records together, with encoded keys.
+`{"EventName", "Key", "Records": [one]}`, of which only `Records` is read: one or several, with the
+key form-encoded. Source: the payload schema in AIStor's list of bucket notifications, and bodies
+captured from a running MinIO. `size` is left out if it is 0, and always after a removal; a metadata
+name keeps the case in which the client wrote it.
 """
 
 from collections.abc import Mapping
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import unquote_plus
 
 import msgspec
 
-from bucketcast.errors import BadEvent
 from bucketcast.event import Event, to_millis
 from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS, translate
 from bucketcast.sources import records
@@ -39,7 +35,6 @@ class _Record(records.Record[_Object]):
 
 
 _record = msgspec.json.Decoder(_Record)
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
@@ -53,44 +48,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     Raises:
         BadEvent: `Records` is not a list, or one record is broken: nothing of the message is used.
     """
-    raw_records = records.raw_records(fields)
-    if len(raw_records) == 1 and fields.keys() == {"Records"}:
-        raw_records = [_encode_key(raw) for raw in raw_records]
-    return [parse(raw) for raw in raw_records]
-
-
-def _encode_key(raw: msgspec.Raw) -> msgspec.Raw:
-    """Return a record of the listen stream with its key encoded, as targets get it.
-
-    Raises:
-        BadEvent: it is not a record of MinIO.
-    """
-    key = records.decode(_record, raw).s3.object.key
-    if "%" in key and quote_plus(unquote_plus(key), safe="") == key:
-        return raw  # a relay that left the rest of a webhook's body out
-    try:
-        encoded = quote_plus(key, safe="")
-    except UnicodeEncodeError as error:
-        raise BadEvent(f"broken S3 record: no Unicode - at `$.s3.object.key`: {error}") from None
-    if encoded == key:
-        return raw
-    return with_key(raw, encoded)
-
-
-def with_key(raw: bytes | msgspec.Raw, key: str) -> msgspec.Raw:
-    """Return a record of MinIO's with another key; the rest stays as it came."""
-    # Only the levels around the key are decoded: others may hold values that cannot be.
-    record = _fields.decode(raw)
-    entity = _fields.decode(record["s3"])
-    fields = _fields.decode(entity["object"])
-    fields["key"] = _raw(key)
-    entity["object"] = _raw(fields)
-    record["s3"] = _raw(entity)
-    return _raw(record)
-
-
-def _raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))
+    return [parse(raw) for raw in records.raw_records(fields)]
 
 
 def parse(raw: msgspec.Raw) -> Event:

@@ -16,7 +16,7 @@ from bucketcast.event import SEQUENCER, TIME, BucketName, Sequencer, Time
 Object = TypeVar("Object")
 
 _FROM_AMAZON = '"eventSource":"aws:s3"'
-_records = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_records = msgspec.json.Decoder(list[msgspec.Raw])
 _is_time = re.compile(TIME).match
 _is_sequencer = re.compile(SEQUENCER).match
 # Inside a string the closing quote would have a backslash before it.
@@ -108,18 +108,15 @@ def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
 
 
 def raw_records(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
-    """Return the undecoded records of a message; none for the null of MinIO's listen API.
+    """Return the undecoded records of a message.
 
     Raises:
         BadEvent: `Records` is not a list.
     """
     try:
-        found = _records.decode(fields["Records"])
+        return _records.decode(fields["Records"])
     except msgspec.MsgspecError as error:
         raise BadEvent(f"Records is not a list: {error}") from None
-    if found is None and len(fields) > 1:
-        raise BadEvent("Records is not a list: it is null")
-    return found or []
 
 
 def decode(decoder: msgspec.json.Decoder[RecordT], raw: msgspec.Raw) -> RecordT:
