@@ -193,9 +193,3 @@ def test_an_invalid_condition_is_refused(condition: tuple[Any, ...], reason: str
 )
 def test_sizes_have_units(text: str, limits: tuple[int, int | None]) -> None:
     assert size_range(text) == limits
-
-
-def test_rules_without_conditions_keep_their_ids() -> None:
-    """They are keys of a table that is in use."""
-    assert rule().id != rule(when("size", "range", "1-")).id != rule(name="n").id
-    assert Rule(bucket="b", arn="a", events=("e",), prefix="p", suffix="s").id == "dcfa30456e21ce39"

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bucketcast.event.names import expand
 from bucketcast.rules import Rule, RuleIndex, wildcard
+from bucketcast.rules.conditions import Condition
 from tests.unit.samples import matched
 
 PUT = "s3:ObjectCreated:Put"
@@ -25,22 +27,11 @@ def rule(
 @pytest.mark.parametrize(
     ("prefix", "suffix", "key", "matches"),
     [
-        ("", "", "anything/at all", True),
-        ("images/", "", "images/cat.jpg", True),
-        ("images/", "", "images/", True),
-        ("images/", "", "my/images/cat.jpg", False),
-        ("images/", "", "Images/cat.jpg", False),
-        ("", ".jpg", "cat.jpg", True),
-        ("", ".jpg", "cat.jpeg", False),
-        ("", ".jpg", "cat.jpg/more", False),
         ("images/", ".jpg", "images/cat.jpg", True),
+        ("images/", "", "Images/cat.jpg", False),
         # Prefix and suffix may not share a character of the key.
         ("ab", "bc", "abc", False),
-        ("images/*/2026", "", "images/a/2026/cat.jpg", True),
-        ("images/*/2026", "", "images/a/2025/cat.jpg", False),
-        # Nothing else is special.
-        ("a.c", "", "abc", False),
-        ("a\\", "", "a\\b", True),
+        # Only * and ? are special.
         ("(a|b)", "", "(a|b)c", True),
         ("a*$^", "", "a-$^", True),
         # A key may hold anything.
@@ -82,11 +73,6 @@ def test_rule_with_several_families_matches_each_of_them_once() -> None:
     assert matched(index, "s3:ObjectAccessed:Get", "a") == {}
 
 
-def test_same_rules_in_any_order_give_the_same_answer() -> None:
-    rules = [rule("a"), rule("", "z"), rule("a", "z"), rule("a*"), rule(arn=TABLE)]
-    assert matched(RuleIndex(rules), PUT, "abcz") == matched(RuleIndex(rules[::-1]), PUT, "abcz")
-
-
 def test_id_ignores_the_order_of_events() -> None:
     original = rule("a", events=["s3:ObjectCreated:*", "s3:ObjectRemoved:*"])
     assert original.id == rule("a", events=["s3:ObjectRemoved:*", "s3:ObjectCreated:*"]).id
@@ -95,8 +81,11 @@ def test_id_ignores_the_order_of_events() -> None:
         rule("", "a"),
         rule("a", arn=TABLE),
         rule("a", events=["s3:ObjectCreated:*"]),
+        replace(original, name="n"),
+        replace(original, conditions=(Condition("size", ("1-",), "range"),)),
+        replace(original, label="q"),
     ]
-    assert len({original.id, *(other.id for other in others)}) == 5
+    assert len({original.id, *(other.id for other in others)}) == 8
 
 
 def naive(rules: Iterable[Rule], name: str, key: str) -> set[str]:

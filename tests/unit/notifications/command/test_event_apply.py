@@ -94,8 +94,6 @@ def test_a_removal_needs_confirmation(
     [
         ({"bucket": "a b"}, "rules[1].bucket: invalid bucket name 'a b'"),
         ({"arn": "arn:x"}, "rules[1].arn: "),
-        ({"arn": "arn:minio:sqs::nobody:webhook"}, "no target webhook:nobody"),
-        ({"arn": "arn:aws:sns:us-east-1::nobody"}, "found no topic arn:aws:sns:us-east-1::nobody"),
         ({"event": ["puut"]}, "rules[1].event: "),
         ({"event": []}, "rules[1].event: no event in ''"),
         ({"prefix": "a/../b"}, "rules[1].prefix: found '.' or '..'"),

@@ -97,34 +97,16 @@ def test_what_cannot_be_added_can_only_be_disabled(
         assert (ran.code > 0, expected in ran.err) == (True, True), ran.err
     assert table.active("uploads") == rules[1:]
     table.change("uploads", lambda _: rules)
+    assert run("event", "apply", str(off), "--dry-run").out.splitlines()[1].endswith(" off")
     assert run("event", "apply", str(off), "--yes").code == 0
+    assert table.active("uploads") == rules[1:]
+    assert run("event", "apply", str(off)).out == "0 rules added, 0 removed\n"
 
 
-def test_a_file_has_what_is_disabled(run: Run, aws: MotoAws, off: Rule, tmp_path: Path) -> None:
-    before = tmp_path / "rules.json"
-    before.write_text(run("event", "ls", "--json").out)
-    assert run("event", "apply", str(before)).out == "0 rules added, 0 removed\n"
-    run("event", "enable", "uploads", off.id)
-    dry = run("event", "apply", str(before), "--dry-run").out.splitlines()
-    assert (dry[0][0], dry[1][0], dry[1].endswith(" mine off")) == ("-", "+", True)
-    assert run("event", "apply", str(before), "--yes").code == 0
-    assert [rule.disabled for rule in stored(aws) if rule.name] == [True]
-
-
-def test_who_lists_what_is_sent_leaves_a_disabled_notification_out(run: Run, aws: MotoAws) -> None:
-    topic = TopicArn("r", "", "t").arn
-    rule = Rule(bucket="uploads", arn=topic, events=("s3:ObjectCreated:*",), name="n")
+def test_a_disabled_notification_is_not_listed_and_stays(run: Run, aws: MotoAws) -> None:
+    rule = replace(RULE, arn=TOPIC, name="n", disabled=True)
     Rules(TABLE, aws.dynamodb).add(rule)
-    ls = ("notification", "ls", "--bucket", "uploads", "--json")
-    assert len(run(*ls).document["notifications"]) == 1
-    faults = [each["subject"] for each in doctor(run)]
-    assert run("event", "disable", "uploads", rule.id).code == 0
-    assert run(*ls).document["notifications"] == []
-    run("notification", "rm", "--bucket", "uploads")
-    assert [rule.disabled for rule in stored(aws)] == [True]
-    assert len(doctor(run)) == len(faults) - 1
-
-
-def doctor(run: Run) -> list[dict[str, str]]:
-    findings = run("doctor", "--json").document["findings"]
-    return [each for each in findings if each["check"] == "rule"]
+    ls = run("notification", "ls", "--bucket", "uploads", "--json")
+    assert ls.document["notifications"] == []
+    assert run("notification", "rm", "--bucket", "uploads").code == 0
+    assert stored(aws) == [rule]
