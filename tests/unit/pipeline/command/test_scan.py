@@ -40,6 +40,13 @@ def test_scan_takes_the_options_of_the_table_that_are_not_given(run: Run, aws: M
     assert f"of [scan.archive]: source = {source}" in reply.err
 
 
+def test_scan_takes_an_empty_option_for_one_that_is_not_set(run: Run, aws: MotoAws) -> None:
+    pipeline = deploy(aws, SCANNED)
+    assert "of [scan" not in run("scan", "archive", "--source", "", "--alert-worse", "").err
+    ((_, arguments),) = pipeline.started
+    assert arguments.keys() == {"--run", "--bucket"}
+
+
 def test_scan_prints_what_the_bucket_holds_in_80_columns(run: Run, aws: MotoAws) -> None:
     deploy(aws, SCANNED)
     lines = run("scan", "uploads").out.splitlines()

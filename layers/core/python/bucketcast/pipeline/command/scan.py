@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from bucketcast.display import printable, size
 from bucketcast.pipeline.aws import Runs
@@ -50,8 +51,11 @@ def command(
         rows = [_past_row(scan) for scan in scans]
         out.table({"bucket": bucket, "scans": scans}, _PAST_COLUMNS, rows, f"no scans of {bucket}")
         return
+    source_of = click.get_current_context().get_parameter_source  # "" is a value, too
     configured = {
-        key: text for key, text in runs.configured_scan(bucket).items() if not values[key]
+        key: text
+        for key, text in runs.configured_scan(bucket).items()
+        if source_of(key) is ParameterSource.DEFAULT
     }
     if configured:
         texts = ", ".join(f"{key} = {text}" for key, text in configured.items())
