@@ -1,13 +1,14 @@
 """`bucketcast target show`, and `target ls --watch`."""
 
 import time
+from typing import NoReturn
 
 import pytest
 
 from bucketcast.dynamic_targets.command import watching
 from bucketcast.state.counters import Counters, Counts, Last
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
 
 WEBHOOK, QUEUE = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
 
@@ -55,14 +56,25 @@ def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
-    """After a round nothing changes, after the next a target fails, then Ctrl-C is pressed."""
-    rounds = iter(range(2))
+    """No target can be asked.
+
+    After a round nothing changes, for the next two AWS refuses, after the third a target fails,
+    then Ctrl-C is pressed.
+    """
+    aws.answers.clear()
+    Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, Counts(sent=1), Last(success=1))
+    describe, rounds = aws.cloudformation.describe_stacks, iter(range(4))
+
+    def refuse(**_: str) -> NoReturn:
+        raise refusal("Throttling", message="rate exceeded")
 
     def wait(_: float) -> None:
         number = next(rounds, None)
         if number is None:
             raise KeyboardInterrupt
-        if number:
+        read = refuse if number in (1, 2) else describe
+        monkeypatch.setattr(aws.cloudformation, "describe_stacks", read)
+        if number == 3:
             fail(aws)
 
     monkeypatch.setattr(f"{watching.__name__}.time.sleep", wait)
@@ -73,7 +85,8 @@ def test_watch_prints_a_line_per_change_in_a_pipe(run: Run, rounds: None) -> Non
     assert ran.code == 0
     lines = [line.split()[1:3] for line in ran.out.splitlines()]
     assert lines[-1] == ["webhook:primary", "failing"]
-    assert sorted(lines[:-1]) == [["postgres:main", "online"], ["webhook:primary", "online"]]
+    assert sorted(lines[:-1]) == [["postgres:main", "-"], ["webhook:primary", "online"]]
+    assert ran.err.count("rate exceeded") == 1
     assert run("target", "ls", "--watch", "--json").code == 2
 
 

@@ -9,7 +9,7 @@ import click
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue_names import kind_of
-from bucketcast.deployment.health import health
+from bucketcast.deployment.health import Probe, health
 from bucketcast.deployment.status import Status, read_statuses
 from bucketcast.destination import TargetArn, short_name
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
@@ -161,7 +161,8 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
     length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
     the age of the oldest event that is known to wait, LAST OK that of the last delivery. --json has
-    more, as `target show` does. With --watch a pipe gets a line for each change.
+    more, as `target show` does. With --watch no health check is made, and a pipe gets a line for
+    each change.
 
     \b
     Example:
@@ -171,7 +172,8 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
     if watching and out.json:
         raise click.UsageError("--watch cannot be combined with --json")
     if watching:
-        watch(out, lambda: _table(_read_all(*out.deployed(read_seconds=wait))[0]))
+        _, aws = out.deployed()
+        watch(out, lambda: _read_unchecked(deployed.find(out.stack, aws), aws))
         return
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
@@ -200,6 +202,18 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
 def _read_all(deployment: deployed.Deployed, aws: Aws) -> tuple[list[Status], Mapping[str, Counts]]:
     targets = deployment.all_targets
     return read_statuses(targets, health(targets, aws), deployment.state_table, aws)
+
+
+def _read_unchecked(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[str]]:
+    """Return the table of what is stored: a health check each time would log in each time."""
+    targets = deployment.all_targets
+    reports = health(targets, aws, [Probe()] * len(targets))
+    entries, _ = read_statuses(targets, reports, deployment.state_table, aws)
+    taken = ["online" if entry.last.success else "-" for entry in entries]
+    return [
+        (name, word if state == "probing" else state, *others)
+        for (name, state, *others), word in zip(_table(entries), taken, strict=True)
+    ]
 
 
 def _table(entries: Sequence[Status]) -> list[Sequence[str]]:
