@@ -1,36 +1,45 @@
-"""Live parts: read once for all browsers, and only the newest for a slow one."""
+"""Live parts: only the newest for a slow browser, and errors as text."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
+from starlette.requests import Request
 
 from bucketcast.console import live
-from bucketcast.console.live import Feed
 from bucketcast.errors import BucketcastError
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_feed_is_read_once_for_all_and_a_slow_browser_skips() -> None:
-    reads: list[int] = []
+def request(*sent: dict[str, str]) -> Request:
+    messages = iter(sent)
 
-    def read() -> str:
-        reads.append(len(reads))
-        return f"<p>{len(reads)}</p>"
+    async def receive() -> dict[str, str]:
+        for message in messages:
+            return message
+        return await asyncio.Future()
 
-    feed = Feed(read, 0.001)
-    quick, slow = feed.fragments(), feed.fragments()
-    first = await anext(slow)
-    for _ in range(5):
-        last = await anext(quick)
-    skipped = int((await anext(slow))[3:-4]) - int(first[3:-4])
-    assert skipped >= 4
-    assert last != first
-    for browser in (quick, slow):
-        await browser.aclose()  # type: ignore[attr-defined]
-    assert feed._task is None
-    assert feed.readers == 0
+    return Request({"type": "http"}, receive)
+
+
+def events(read: Callable[[], str], *sent: dict[str, str]) -> AsyncIterator[str]:
+    return live.events(request(*sent), read, 0.001)
+
+
+async def test_what_changed_is_sent_once_until_the_browser_goes() -> None:
+    read = iter(["<p>1\n</p>", "<p>1\n</p>", "<p>2</p>"])
+    opened = {"type": "http.request"}
+    shown = events(lambda: next(read), opened, opened, opened, {"type": "http.disconnect"})
+    assert [each async for each in shown] == ["data: <p>1\ndata: </p>\n\n", "data: <p>2</p>\n\n"]
+
+
+async def test_a_quiet_part_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_KEEP_ALIVE_SECONDS", 0.0)
+    read = iter("112")
+    shown = events(lambda: next(read))
+    first, same, other = [await anext(shown) for _ in range(3)]
+    assert (first, same, other) == ("data: 1\n\n", ":\n\n", "data: 2\n\n")
 
 
 async def test_an_error_is_shown_as_text_until_it_is_over() -> None:
@@ -39,22 +48,15 @@ async def test_an_error_is_shown_as_text_until_it_is_over() -> None:
         raise BucketcastError("<b>no answer</b>")
 
     read = answers()
-    fragments = Feed(lambda: next(read), 0.001).fragments()
-    first, error = await anext(fragments), await anext(fragments)
-    await fragments.aclose()  # type: ignore[attr-defined]
-    assert first == "<p>1</p>"
+    shown = events(lambda: next(read))
+    first, error = await anext(shown), await anext(shown)
+    assert first == "data: <p>1</p>\n\n"
     assert 'id="live" role="status">&lt;b&gt;no answer&lt;/b&gt;</p>' in error
 
 
-async def test_a_feed_that_cannot_go_on_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "_KEEP_ALIVE_SECONDS", 0.01)
-
+async def test_a_part_that_cannot_go_on_ends() -> None:
     def fail() -> str:
         raise LookupError("a mistake")
 
-    async def follow() -> None:
-        async for _ in Feed(fail, 0.001).fragments():
-            pass
-
     with pytest.raises(LookupError):
-        await asyncio.wait_for(follow(), 60)
+        await anext(events(fail))

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.aws.clients import Aws, AwsError
+from bucketcast.console import live
 from bucketcast.console.context import Context, context_of
 from bucketcast.console.pages import Link, command_line, page, render
 from bucketcast.deployment import Deployed
@@ -64,10 +65,6 @@ class Answer(Output):
 
     def deployed(self, **arguments: Any) -> tuple[Deployed, Aws]:
         return self.context.deployed, self.aws(**arguments)
-
-    @property
-    def has_bar(self) -> bool:
-        return False
 
     def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:  # noqa: ARG002
         self.document = document
@@ -150,10 +147,7 @@ def one_page(request: Request, whole: Answer) -> Answer:
 
 def stream(request: Request, read: Callable[[], Answer], seconds: float) -> Response:
     """Return the feed of a live part."""
-    address = f"{request.url.path}?{request.url.query}"
-    return context_of(request).feeds.stream(
-        address, lambda: render("section.html", section=read()), seconds
-    )
+    return live.stream(request, lambda: render("section.html", section=read()), seconds)
 
 
 def error_page(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""What the views share: the deployment, its AWS clients, and the live parts of pages."""
+"""What the views share: the deployment, and its AWS clients."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from typing import Any, Final, Generic, TypeVar
 from starlette.requests import Request
 
 from bucketcast.aws.clients import Aws, AwsError
-from bucketcast.console.live import Feeds
 from bucketcast.deployment import Deployed, find
 from bucketcast.terminal.output import Output
 
@@ -82,7 +81,6 @@ class Context:
     """The deployment of a command's `Output`, for views in many threads."""
 
     def __init__(self, out: Output) -> None:
-        self.feeds = Feeds()
         self.stack = out.stack
         self._out = out
         self._lock = Lock()

@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.console.charts import LOOK_SECONDS, History
-from bucketcast.console.context import Context, Shared, context_of
+from bucketcast.console.context import Context, Shared
+from bucketcast.console.live import stream
 from bucketcast.console.pages import command_line, page, render
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import DeployedTarget
@@ -161,9 +162,7 @@ def show(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     overview = watch_of(request).overview
-    return context_of(request).feeds.stream(
-        request.url.path, lambda: render("flow_parts.html", **overview.get()), SECONDS
-    )
+    return stream(request, lambda: render("flow_parts.html", **overview.get()), SECONDS)
 
 
 def watch_of(request: Request) -> Watch:
