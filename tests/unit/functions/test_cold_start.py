@@ -27,7 +27,6 @@ NOT_NEEDED = {
     "email.mime",
     "multiprocessing",
     "re2",
-    "rich",
     "starlette",
     "tomllib",
     "unittest",

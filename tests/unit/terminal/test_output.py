@@ -36,19 +36,6 @@ def plain(text: str) -> str:
     return text
 
 
-def test_only_a_terminal_pages_what_is_longer_than_it(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paged: list[str] = []
-    monkeypatch.setattr("click.echo_via_pager", paged.append)
-    monkeypatch.setenv("LINES", "50")
-    shown = run("target", "ls").out
-    assert paged == []
-    monkeypatch.setenv("LINES", "3")
-    assert run("target", "ls").out == ("" if output.is_terminal() else shown)
-    assert [*map(click.unstyle, paged)] == ([shown] if output.is_terminal() else [])
-
-
 def test_a_long_cell_shifts_its_own_row_only() -> None:
     table = output.plain(["KEY", "SIZE"], [["k" * 60, "1"], ["short", "2"]])
     assert table.splitlines()[1:] == ["k" * 60 + "  1", "short".ljust(48) + "  2"]

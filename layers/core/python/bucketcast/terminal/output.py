@@ -1,13 +1,12 @@
 """Output of the commands: `--json`, `--stack`, tables, notes and errors.
 
-A table is the same on a terminal, where $PAGER shows it if it is long and states have a colour, and
-in a pipe. Keys and reasons come from outside: they are escaped for people (`display.printable`) and
-left as they are in `--json`.
+A table is the same on a terminal, where states have a colour, and in a pipe. Keys and
+reasons come from outside: they are escaped for people (`display.printable`) and left as they are in
+`--json`.
 """
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,11 +53,6 @@ class Output:
         aws = self.aws(**arguments)
         return find(self.stack, aws), aws
 
-    @property
-    def has_bar(self) -> bool:
-        """True if progress is a bar on a terminal, not lines."""
-        return sys.stderr.isatty()
-
     def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
         """Print the result: the document with `--json`, else the lines.
 
@@ -91,7 +85,7 @@ class Output:
                 self.note(nothing, always=True)
         else:
             shown = [[printable(cell) for cell in row] for row in rows]
-            _page(plain(columns, shown))
+            click.echo(plain(columns, shown))
 
     def note(self, note: str, *, always: bool = False) -> None:
         """Print a note to standard error; with `--json` only if it is to be shown `always`."""
@@ -196,17 +190,6 @@ def _cell(column: str, text: str, width: int) -> str:
     has_colour = column in _STATES and is_terminal() and not os.environ.get("NO_COLOR")
     colour = _COLOURS.get(text) if has_colour else None
     return (click.style(text, fg=colour) if colour else text) + padding
-
-
-def _page(text: str) -> None:
-    """Print the text, through $PAGER if it is longer than the terminal."""
-    width, height = shutil.get_terminal_size()
-    lines = sum(1 + (len(line) - 1) // width for line in text.splitlines())
-    if is_terminal() and lines >= height:
-        os.environ.setdefault("LESS", "FRX")  # as git does: what was shown stays there
-        click.echo_via_pager(f"{text}\n")
-    else:
-        click.echo(text)
 
 
 def _write(document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, now and then a line when piped."""
+"""Progress of long work: now and then a line."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,17 +14,10 @@ _LINE_SECONDS: Final = 5.0
 
 @contextmanager
 def progress(out: Output, stage: str) -> Iterator[Report]:
-    """Yield the function to report with, from this stage on; it is silent with `--json`."""
-    if out.json:
-        yield lambda *_: None
-    elif out.has_bar:
-        yield from _bar(stage)
-    else:
-        yield _lines(out, stage)
+    """Yield the function to report with, from this stage on; it is silent with `--json`.
 
-
-def _lines(out: Output, stage: str) -> Report:
-    """Print a line for each further stage, and for what changes within one now and then."""
+    It prints a line for each further stage, and for what changes within one now and then.
+    """
     last, shown, since = stage, "", time.monotonic()
 
     def report(stage: str, done: int, total: int, unit: str) -> None:
@@ -35,30 +28,4 @@ def _lines(out: Output, stage: str) -> Report:
             last, shown, since = stage, line, time.monotonic()
             out.note(f"  {line}")
 
-    return report
-
-
-def _bar(stage: str) -> Iterator[Report]:
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import (  # noqa: PLC0415 - as above
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[unit]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(stage, total=None, unit="")
-
-        def report(stage: str, done: int, total: int, unit: str) -> None:
-            bar.update(task, description=stage, completed=done, total=total or None, unit=unit)
-
-        yield report
+    yield report
