@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from bucketcast import targets
+from bucketcast.targets.base.tables import TableTarget
 from examples.consume import READERS
 from tests import servers
 from tests.contract.case import Case, Layout, in_each_shape, layouts
@@ -38,9 +40,14 @@ def _is_readable(layout: Layout) -> bool:
     return layout.kind in served and layout.server != "nats-streaming"
 
 
+def _is_table_mirror(layout: Layout) -> bool:
+    return layout.mirrors and issubclass(targets.load(layout.kind), TableTarget)
+
+
 CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "case": lambda kind: list(layouts(kind)),
     "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
+    "table_mirror": lambda kind: [each for each in layouts(kind) if _is_table_mirror(each)],
     "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
     "shaped": lambda kind: list(in_each_shape(kind)),
@@ -118,6 +125,7 @@ def _new_case(
 
 case = pytest.fixture(_new_case)
 mirror = pytest.fixture(_new_case)
+table_mirror = pytest.fixture(_new_case)
 log = pytest.fixture(_new_case)
 formatted = pytest.fixture(_new_case)
 shaped = pytest.fixture(_new_case)

@@ -17,16 +17,12 @@ from bucketcast.errors import (
     Retryable,
     TimedOut,
 )
-from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
-from bucketcast.settings.options import read
-from bucketcast.targets.base.tables import LOCK_SECONDS
-from bucketcast.targets.mysql import Target, client, sql
-from bucketcast.targets.mysql.settings import MysqlSettings
+from bucketcast.targets.mysql import client, sql
 from tests.contract.case import DAY, HANGS_AFTER
 from tests.contract.mirrors import rows
 from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.oracle import Row
-from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put, unwritten
+from tests.contract.tables import DELETE, PUT, event, put
 from tests.servers import Server
 from tests.servers.mysql import DATABASE, MysqlServer
 
@@ -45,32 +41,6 @@ def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
         assert mirror.send([*removals, put("a", 100)]) == {}
     assert set(rows(mysql.received())) == {f"b/{key}" for key in keys} - {
         f"b/{removal.key}" for removal in removals
-    }
-
-
-def test_a_table_that_minio_filled_is_used(mysql: MysqlServer) -> None:
-    mysql.rows(
-        "CREATE TABLE events (key_name VARCHAR(3072) NOT NULL, key_hash CHAR(64) GENERATED ALWAYS"
-        " AS (SHA2(key_name, 256)) STORED UNIQUE, value JSON)"
-        " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT = Dynamic"
-    )
-    for key in ("a", "b", "c", "d"):
-        mysql.rows(
-            "INSERT INTO events (key_name, value) VALUES (%s, %s)",
-            [f"b/{key}", json.dumps({"Records": [OF_MINIO]})],
-        )
-    with target(mysql) as mirror:
-        assert mirror.send([put("d", 8, sequencer=0x147CE57C70B31930)]) == {}
-        older_removal = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
-        newer_removal = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
-        assert (
-            mirror.send([older_removal, newer_removal, put("c", 7, sequencer=0x147CE57C70B31932)])
-            == {}
-        )
-    assert {key: row.size for key, row in rows(mysql.received()).items()} == {
-        "b/a": 1,
-        "b/c": 7,
-        "b/d": 1,
     }
 
 
@@ -142,33 +112,6 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
     assert records[0]["eventTime"] == f"{DAY}T03:00:01.999Z"
 
 
-@pytest.mark.parametrize(
-    ("name", "table"),
-    [
-        ("`Odd; name %s ' \\ \" é`", "Odd; name %s ' \\ \" é"),
-        ("Kept", "Kept"),
-        ("ünï$1", "ünï$1"),
-        ("1a", "1a"),
-        ("select", "select"),
-        (f"{DATABASE}.events", "events"),
-        (f"`{DATABASE}`.`a``b`", "a`b"),
-        ("a" * 58, "a" * 58),
-    ],
-)
-def test_any_table_name_that_the_server_accepts_works(
-    mysql: MysqlServer, name: str, table: str
-) -> None:
-    settings = read(MysqlSettings, mysql.settings(table=name))
-    assert not Target.check(settings)
-    with Target(settings) as mirror:
-        batch = [put("a", 1), event(DELETE, "b", 2), event(TAGGING, "a", 3, sequencer=0)]
-        assert mirror.send(batch) == {}
-        mirror.probe()
-    name = "JSON_UNQUOTE(JSON_EXTRACT(value, '$.Records[0].eventName'))"
-    stored = mysql.rows(f"SELECT key_name, {name} FROM `{table.replace('`', '``')}`")
-    assert stored == [("b/a", TAGGING)]
-
-
 def test_a_row_that_the_database_refuses_is_rejected_alone(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("first", 1)])
@@ -183,25 +126,6 @@ def test_a_row_that_the_database_refuses_is_rejected_alone(mysql: MysqlServer) -
         assert "too long" in str(failures[30])
         assert len(rows(mysql.received())) == 1 + 49 - 3
         assert type(refusal(mirror, [put("bad1", 9)])) is Rejected
-
-
-def test_a_row_that_a_trigger_refuses_waits_alone(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror:
-        mirror.send([put("first", 1)])
-        mysql.rows(
-            "CREATE TRIGGER no BEFORE INSERT ON events FOR EACH ROW IF NEW.key_name LIKE '%bad'"
-            " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not now'; END IF"
-        )
-        failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
-    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(mysql.received())) == {"b/first", "b/a", "b/c"}
-
-
-def test_a_bad_time_is_rejected_alone_from_the_log(mysql: MysqlServer) -> None:
-    with target(mysql, format="access") as log:
-        failures = log.send([put("a", 1), bad_time("b"), put("c", 3)])
-    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
-    assert len(mysql.received()) == 2
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
@@ -293,24 +217,6 @@ def test_a_batch_waits_while_a_lock_is_held(
         assert mirror.send([put("a", 2)]) == {}
 
 
-MANY = ", ".join(f"SHA2('b/k{number}', 256)" for number in range(50, 100))
-LOCKS = {
-    "UPDATE events SET value = NULL WHERE key_hash = SHA2('b/k50', 256)": 1,
-    f"SELECT * FROM events FORCE INDEX (key_hash) WHERE key_hash IN ({MANY}) FOR UPDATE": 50,
-}
-
-
-@pytest.mark.parametrize(("statement", "count"), LOCKS.items(), ids=["one", "many"])
-@pytest.mark.parametrize("name", [PUT, DELETE])
-def test_beside_locked_rows_all_others_are_written_at_once(
-    mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch, statement: str, count: int, name: str
-) -> None:
-    wait_for_locks(monkeypatch, LOCK_SECONDS)
-    with target(mysql) as mirror:
-        left = unwritten(mirror, name, locked(mysql, statement), lambda: rows(mysql.received()))
-    assert left == [f"b/k{number}" for number in range(50, 50 + count)]
-
-
 def test_a_row_that_another_inserts_is_locked(
     mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,24 +259,6 @@ def test_a_deadlock_retries_the_whole_batch(mysql: MysqlServer) -> None:
         assert mirror.send([put("a", 2), put("b", 2)]) == {}
 
 
-def test_targets_that_start_together_create_the_tables_once(mysql: MysqlServer) -> None:
-    targets = [target(mysql) for _ in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda mirror: mirror.send([put("a", 1)]), targets)) == [{}] * 8
-    for mirror in targets:
-        mirror.close()
-    assert set(rows(mysql.received())) == {"b/a"}
-
-
-def test_a_dropped_table_is_created_again(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
-        mysql.rows("DROP TABLE events")
-        assert type(refusal(mirror, [put("b", 2)])) is Retryable
-        assert mirror.send([put("b", 2)]) == {}
-    assert set(rows(mysql.received())) == {"b/b"}
-
-
 def test_an_emptied_guard_still_has_locks(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("a", 1), event(DELETE, "b", 2)])
@@ -392,19 +280,3 @@ def test_the_servers_own_sql_mode_changes_nothing(mysql: MysqlServer) -> None:
         assert mirror.send([put('it\'s \\ "so"', 1, etag="\\'")]) == {}
         assert type(refusal(mirror, [put("x" * 4000, 2)])) is Rejected
     assert rows(mysql.received()) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
-
-
-def test_old_guard_rows_are_deleted(mysql: MysqlServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bucketcast.targets.base.mirror.SWEEP_LIMIT", 1)  # one after each batch
-    ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
-    with target(mysql) as mirror:
-        mirror.send([event(DELETE, key, 5) for key in ages])
-        for key, days in ages.items():
-            noted_at = f"UTC_TIMESTAMP() - INTERVAL {days} DAY"
-            mysql.rows(f"UPDATE events_guard SET noted_at = {noted_at} WHERE key_name = 'b/{key}'")
-    with target(mysql) as mirror:
-        mirror.send([put("other", 1)])
-        assert mirror.send([put("k1", 1)]) == {}
-    assert set(rows(mysql.received())) == {"b/other"}
-    kept = mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> '' ORDER BY 1")
-    assert kept == [("b/k1",)]

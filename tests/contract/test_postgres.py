@@ -1,11 +1,10 @@
 """Behaviour that only PostgreSQL has: the join, tables, names, rights, TLS and errors."""
 
-import json
 import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,12 +14,10 @@ import trustme
 
 from bucketcast.errors import (
     NotConnected,
-    Rejected,
     Retryable,
     TimedOut,
 )
 from bucketcast.event import padded
-from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
 from bucketcast.targets.postgres import Target
@@ -28,7 +25,7 @@ from bucketcast.targets.postgres.settings import PostgresSettings
 from tests.contract.case import HANGS_AFTER
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
-from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put, unwritten
+from tests.contract.tables import DELETE, TAGGING, event, put
 from tests.servers import Server
 from tests.servers.postgres import PASSWORD, USER, PostgresServer
 
@@ -80,20 +77,6 @@ def wait_for_locks(admin: Admin, count: int) -> None:
         time.sleep(0.02)
 
 
-def test_a_table_that_minio_filled_is_used(postgres: PostgresServer, admin: Admin) -> None:
-    admin.execute("create table events (key varchar primary key, value jsonb)")
-    for key in ("a", "b", "c"):
-        admin.execute(
-            "insert into events values (%s, %s)", [f"b/{key}", json.dumps({"Records": [OF_MINIO]})]
-        )
-    admin.execute("grant all on events to alice")
-    with target(postgres) as mirror:
-        older = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
-        newer = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
-        assert mirror.send([older, newer, put("c", 7, sequencer=0x147CE57C70B31932)]) == {}
-    assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 1, "b/c": 7}
-
-
 def test_tables_have_minios_columns(postgres: PostgresServer, admin: Admin) -> None:
     for form in ("namespace", "access"):
         with target(postgres, table=form, format=form) as opened:
@@ -139,65 +122,6 @@ def test_any_table_name_that_minio_accepts_works(postgres: PostgresServer, name:
 def test_a_reserved_word_of_sql_is_reported_to_need_quotes(postgres: PostgresServer) -> None:
     with target(postgres, table="select") as mirror, pytest.raises(Retryable, match="quotes"):
         mirror.send([put("a", 1)])
-
-
-def test_a_row_that_the_database_refuses_is_rejected_alone(
-    postgres: PostgresServer, admin: Admin
-) -> None:
-    with target(postgres) as mirror:
-        mirror.send([put("first", 1)])
-        admin.execute("alter table events add check (key not like '%bad%')")
-        batch = [put(f"k{at}", at) for at in range(1, 50)]
-        batch[7], batch[30], batch[31] = put("bad1", 8), put("nul\0", 31), put("bad2", 32)
-        batch.append(put("nul", 60, etag="e\0"))
-        failures = mirror.send(batch)
-        assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-            (7, 30, 31, 49), Rejected
-        )
-        assert "check constraint" in str(failures[7])
-        assert len(rows(postgres.received())) == 1 + 50 - 4
-        assert mirror.send([put("bad1", 9)]).keys() == {0}
-
-
-def test_a_row_that_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Admin) -> None:
-    with target(postgres) as mirror:
-        mirror.send([put("first", 1)])
-        admin.execute(
-            "create function no() returns trigger language plpgsql as"
-            " $$begin if new.key like '%bad' then raise 'not now'; end if; return new; end$$"
-        )
-        admin.execute(
-            "create trigger no before insert on events for each row execute function no()"
-        )
-        failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
-    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(postgres.received())) == {"b/first", "b/a", "b/c"}
-
-
-def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> None:
-    with target(postgres, format="access") as log:
-        failures = log.send([put("a", 1), bad_time("b"), put("c", 3)])
-    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
-    assert len(postgres.received()) == 2
-
-
-def test_targets_that_start_together_create_the_tables_once(postgres: PostgresServer) -> None:
-    targets = [target(postgres) for _ in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda mirror: mirror.send([put("a", 1)]), targets)) == [{}] * 8
-    for mirror in targets:
-        mirror.close()
-    assert set(rows(postgres.received())) == {"b/a"}
-
-
-def test_a_dropped_table_is_created_again(postgres: PostgresServer, admin: Admin) -> None:
-    with target(postgres) as mirror:
-        mirror.send([put("a", 1)])
-        admin.execute("drop table events")
-        with pytest.raises(Retryable):
-            mirror.send([put("b", 2)])
-        assert mirror.send([put("b", 2)]) == {}
-    assert set(rows(postgres.received())) == {"b/b"}
 
 
 def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> None:
@@ -344,30 +268,6 @@ def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:
         assert mirror.send([put("a", 2)]) == {}
 
 
-LOCKS = {
-    "update events set value = value where key = 'b/k50'": 1,
-    "delete from events where key = 'b/k50'": 1,
-    "select from events where key >= 'b/k50' for update": 50,
-}
-
-
-@pytest.mark.parametrize(("statement", "count"), LOCKS.items())
-@pytest.mark.parametrize("name", [PUT, DELETE])
-def test_beside_locked_rows_all_others_are_written_at_once(
-    postgres: PostgresServer, admin: Admin, statement: str, count: int, name: str
-) -> None:
-    @contextmanager
-    def lock() -> Iterator[None]:
-        admin.execute("begin")
-        admin.execute(statement.encode())
-        yield
-        admin.execute("rollback")
-
-    with target(postgres) as mirror:
-        locked = unwritten(mirror, name, lock(), lambda: rows(postgres.received()))
-    assert locked == [f"b/k{number}" for number in range(50, 50 + count)]
-
-
 def test_a_locked_table_is_timed_out(postgres: PostgresServer, admin: Admin) -> None:
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
@@ -378,23 +278,3 @@ def test_a_locked_table_is_timed_out(postgres: PostgresServer, admin: Admin) -> 
                 mirror.send([put("a", 2), put("b", 2)])
             admin.execute("rollback")
         assert mirror.send([put("a", 2)]) == {}
-
-
-def test_old_guard_rows_are_deleted(
-    postgres: PostgresServer, admin: Admin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bucketcast.targets.base.mirror.SWEEP_LIMIT", 1)  # one after each batch
-    ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
-    with target(postgres) as mirror:
-        mirror.send([event(DELETE, key, 5) for key in ages])
-        for key, days in ages.items():
-            since = (
-                "update events_guard set noted_at = now() - %s * interval '1 day' where key = %s"
-            )
-            admin.execute(since, [days, f"b/{key}"])
-    with target(postgres) as mirror:
-        mirror.send([put("other", 1)])
-        assert mirror.send([put("k1", 1)]) == {}
-    assert set(rows(postgres.received())) == {"b/other"}
-    kept = admin.execute("select key from events_guard order by key").fetchall()
-    assert kept == [("b/k1",)]

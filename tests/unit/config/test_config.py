@@ -222,16 +222,18 @@ def test_a_key_outside_a_target_is_reported_without_its_value(folder: Folder, ke
     )
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigErrors, match=r"nowhere.toml: no such file or directory; the path of a"
-    ):
-        load(tmp_path / "nowhere.toml", {}, local=True)
-
-
-def test_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigErrors, match=r"is a directory; the path of a bucketcast.toml"):
-        load(tmp_path, {}, local=True)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere.toml", "nowhere.toml: no such file or directory; the path of a"),
+        (".", "is a directory; the path of a bucketcast.toml"),
+        ("binary.toml", "a TOML file in UTF-8"),
+    ],
+)
+def test_a_path_of_no_file_in_utf_8_is_refused(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigErrors, match=said):
+        load(tmp_path / name, {}, local=True)
 
 
 @pytest.mark.parametrize("text", ["[bucket.uploads", "a = ", "a = 1\na = 2", "[a]\n[a]"])
@@ -240,13 +242,6 @@ def test_invalid_toml_is_reported_with_its_line(folder: Folder, text: str) -> No
     assert "bucketcast.toml: invalid TOML: " in problem
     assert problem.endswith("; a TOML file in UTF-8")
     assert "(at " in problem
-
-
-def test_file_that_is_not_utf_8_is_refused(folder: Folder) -> None:
-    file = folder.path / "bucketcast.toml"
-    file.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigErrors, match="a TOML file in UTF-8"):
-        load(file, {}, local=True)
 
 
 def test_reserved_concurrency_of_ingest_is_noted(folder: Folder) -> None:

@@ -49,26 +49,33 @@ def test_unencrypted_transport_is_noted(folder: Folder) -> None:
     assert not [note for note in folder.load(here, local=True).notes if "on the way" in note]
 
 
+KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+
 @pytest.mark.parametrize(
-    "found",
+    ("name", "found"),
     [
-        '["arn:aws:kms:eu-central-1:111122223333:alias/mine"]',
-        '["1234abcd-12ab-34cd-56ef-1234567890ab"]',
-        "7",
+        ("kms_keys", f"['{KEY.partition('key/')[0]}alias/mine']"),
+        ("kms_keys", "['1234abcd-12ab-34cd-56ef-1234567890ab']"),
+        ("kms_keys", "7"),
+        ("kms_key", "'alias/mine'"),
+        ("kms_key", "['a']"),
+        ("kms_key", "1"),
     ],
 )
-def test_only_arns_of_keys_are_kms_keys(folder: Folder, found: str) -> None:
-    (problem,) = folder.problems(f"kms_keys = {found}\n")
-    assert problem.startswith("kms_keys: found ")
-    assert "not an alias" in problem
+def test_only_arns_of_keys_are_accepted(folder: Folder, name: str, found: str) -> None:
+    (problem,) = folder.problems(f"{name} = {found}\n")
+    assert problem.startswith(f"{name}: found ")
+    assert "key/ID, not an alias" in problem
 
 
 def test_kms_keys_are_accepted(folder: Folder) -> None:
     keys = [
-        "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        KEY,
         "arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1234abcd12ab34cd56ef1234567890ab",
     ]
     assert folder.load(f"kms_keys = {keys}\n").kms_keys == tuple(keys)
+    assert (folder.load("").kms_key, folder.load(f"kms_key = '{KEY}'").kms_key) == ("", KEY)
 
 
 def test_encrypted_and_verified_transport_is_not_noted(folder: Folder) -> None:
@@ -83,15 +90,3 @@ def test_skipping_verification_has_to_be_confirmed(folder: Folder) -> None:
     assert folder.load(SKIPPING, local=True).targets
     twice = SKIPPING + '[notify_nsq.f.deploy]\ntls_skip_verify = "on"\n'
     assert any("can read and change" in note for note in folder.load(twice).notes)
-
-
-def test_kms_key_is_one_arn(folder: Folder) -> None:
-    key = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-    assert folder.load("").kms_key == ""
-    assert folder.load(f"kms_key = '{key}'").kms_key == key
-    for wrong in ("'alias/mine'", "['a']", "1"):
-        (problem,) = folder.problems(f"kms_key = {wrong}")
-        assert problem.startswith("kms_key: found ")
-        assert problem.endswith(
-            "allowed is a key's ARN, arn:aws:kms:REGION:ACCOUNT:key/ID, not an alias"
-        )

@@ -77,37 +77,6 @@ def test_sqs_and_its_simulation_refuse_the_same(
     assert simulated(entries, name) == outcome(sqs.send_message_batch, url, entries)
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "code"),
-    [
-        ("q", entry("\x00"), "InvalidMessageContents"),
-        ("q", entry(""), "MissingParameter"),
-        ("q", entry(MessageDeduplicationId="t"), "InvalidParameterValue"),
-        ("q", entry(MessageGroupId="g" * 129), "InvalidParameterValue"),
-        ("q.fifo", entry(**IN_ORDER | {"MessageGroupId": "g" * 129}), "InvalidParameterValue"),
-        ("q.fifo", entry(**IN_ORDER | {"MessageGroupId": "ä"}), "InvalidParameterValue"),
-        ("q.fifo", entry(**IN_ORDER | {"MessageDeduplicationId": "a b"}), "InvalidParameterValue"),
-        ("q", entry(MessageAttributes={"a": text("")}), "InvalidParameterValue"),
-        ("q", entry(MessageAttributes={"a": text("\x00")}), "InvalidParameterValue"),
-        ("q", entry(MessageAttributes={"aws.a": text("b")}), "InvalidParameterValue"),
-        (
-            "q",
-            entry(MessageAttributes={str(n): text("b") for n in range(11)}),
-            "InvalidParameterValue",
-        ),
-        (
-            "q",
-            entry("b" * (MEGABYTE - 6), MessageAttributes={"a": text("b")}),
-            "BatchRequestTooLong",
-        ),
-    ],
-)
-def test_simulation_refuses_entries_that_the_real_sqs_refuses(
-    name: str, wrong: dict[str, Any], code: str
-) -> None:
-    assert simulated([entry(id="1", **IN_ORDER if "." in name else {}), wrong], name) == code
-
-
 def test_nothing_is_received_while_as_many_are_in_flight_as_sqs_allows() -> None:
     one = Calls(lambda ids: failed(*ids), in_flight_limit=3)
     one.put(*"abcde")
