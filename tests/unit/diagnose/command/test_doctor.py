@@ -27,7 +27,6 @@ from tests.unit.moto_aws import (
     INGRESS_ARN,
     TABLE,
     MotoAws,
-    configure,
     make_bucket,
     notify,
     refusal,
@@ -108,10 +107,6 @@ GONE = "arn:minio:sqs::gone:webhook"
 
 def delete(queue: str) -> Plant:
     return lambda aws: aws.sqs.delete_queue(QueueUrl=aws.queue(queue))
-
-
-def settings(**wanted: str) -> Plant:
-    return lambda _: configure(FUNCTION, **wanted)
 
 
 def eventbridge(rule_state: str) -> Plant:
@@ -359,35 +354,6 @@ def test_hint_restores_a_removed_notification_of_the_deploy(run: Run) -> None:
     assert "attached uploads via sqs" in run("bucket", "attach", "uploads", "--via", "sqs").out
     assert problems(run) == (0, [])
     assert "already attached" in run("bucket", "attach", "uploads").out
-
-
-def test_hint_creates_a_missing_secret(run: Run, deployment: MotoAws) -> None:
-    settings(auth_token="secret:token")(deployment)
-    found = "the secret 'token' cannot be read: An error occurred (ResourceNotFoundException)"
-    missing = {"check": "settings", "status": "error", "found": found, "hint": "correct it"}
-    deployment.answers[FUNCTION] = {"findings": [missing]}
-    _, (one,) = problems(run)
-    assert "create-secret --name token --secret-string file://" in one["command"]
-
-
-def test_hint_replaces_the_secret_of_a_refused_login(run: Run, deployment: MotoAws) -> None:
-    deployment.secretsmanager.create_secret(Name="token", SecretString="x")
-    settings(auth_token="secret:token")(deployment)
-    refused = {"check": "login", "status": "error", "found": "no", "hint": "correct it"}
-    deployment.answers[FUNCTION] = {"findings": [refused]}
-    _, (one,) = problems(run)
-    assert (one["check"], one["hint"]) == ("login", "correct it")
-    assert "put-secret-value --secret-id token --secret-string file://" in one["command"]
-
-
-def test_hint_does_not_replace_a_secret_of_several_values(run: Run, deployment: MotoAws) -> None:
-    whole = {"token": "x", "other": "y"}
-    deployment.secretsmanager.create_secret(Name="all", SecretString=json.dumps(whole))
-    settings(auth_token="secret:all#token")(deployment)
-    refused = {"check": "login", "status": "error", "found": "no", "hint": "correct it"}
-    deployment.answers[FUNCTION] = {"findings": [refused]}
-    _, (one,) = problems(run)
-    assert (one["check"], one["hint"], one["command"]) == ("login", "correct it", "")
 
 
 def test_denied_read_is_a_warning_and_other_checks_go_on(

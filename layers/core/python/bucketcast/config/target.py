@@ -1,6 +1,6 @@
 """A configured target, and what its settings say of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,22 +42,12 @@ class TargetConfig:
 
     @property
     def secret_names(self) -> frozenset[str]:
-        """The secrets that its function must be allowed to read."""
-        return secret_names(self.settings.values())
-
-
-def secret_names(settings: Iterable[str]) -> frozenset[str]:
-    """Return the names of the secrets that settings refer to, without the fields inside them."""
-    return frozenset(
-        setting.removeprefix(REFERENCE).partition("#")[0]
-        for setting in settings
-        if setting.startswith(REFERENCE)
-    )
-
-
-def is_member(setting: str) -> bool:
-    """Return True if a setting refers to one field of a secret that holds several."""
-    return setting.startswith(REFERENCE) and "#" in setting
+        """The secrets that its function must be allowed to read, without fields inside them."""
+        return frozenset(
+            setting.removeprefix(REFERENCE).partition("#")[0]
+            for setting in self.settings.values()
+            if setting.startswith(REFERENCE)
+        )
 
 
 def is_mirror(kind: str, settings: Mapping[str, str]) -> bool:

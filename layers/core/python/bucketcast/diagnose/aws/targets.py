@@ -1,12 +1,10 @@
 """Have each target's own function probe its target, step by step."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError
-from bucketcast.config.target import is_member, secret_names
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.health import Probe, health
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
@@ -17,7 +15,6 @@ from bucketcast.diagnose.states import check_same, check_state
 from bucketcast.finding import BY_HAND, Finding
 
 CHECK = "probe"
-_SECRET_CHECKS = ("settings", "login")
 _MISSING = "ResourceNotFoundException"
 
 
@@ -44,22 +41,6 @@ def _missing_function(target: DeployedTarget) -> Finding:
         f"the stack has no function for dynamic targets of kind {target.kind}: its events wait",
         f'add "{target.kind}" to [dynamic_targets] kinds in bucketcast.toml, and deploy',
     )
-
-
-def _secret_command(target: DeployedTarget, problem: str, aws: Aws) -> str:
-    """Return the command that sets the secret of a target with a single one, else ""."""
-    try:
-        settings = deployed.settings(target, aws).values()
-    except AwsError:
-        return ""
-    names = secret_names(settings)
-    # The command would erase the other values of a secret that holds several.
-    several = target.dynamic or any(is_member(setting) for setting in settings)
-    if several or len(names) != 1:
-        return ""
-    (name,) = names
-    verb = "create-secret --name" if _MISSING in problem else "put-secret-value --secret-id"
-    return f"aws secretsmanager {verb} {name} --secret-string file://SECRET"
 
 
 def _states(deployment: Deployed, probed: Sequence[Finding], aws: Aws) -> Iterator[Finding]:
@@ -97,11 +78,6 @@ def _probe(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
         hint = "wait longer with --wait; if it has a VPC, see that its subnets lead to the target"
         yield Finding(CHECK, target.arn, "error", str(error), hint)
     else:
-        yield from (_to_finding(step, target, aws) for step in answer["findings"])
-
-
-def _to_finding(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:
-    check, status, problem, hint = (step[key] for key in ("check", "status", "found", "hint"))
-    about_a_secret = status == "error" and check in _SECRET_CHECKS
-    command = _secret_command(target, problem, aws) if about_a_secret else ""
-    return Finding(check, target.arn, status, problem, hint, command)
+        for step in answer["findings"]:
+            fields = {name: step[name] for name in ("check", "status", "found", "hint")}
+            yield Finding(subject=target.arn, **fields)
