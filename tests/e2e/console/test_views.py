@@ -31,7 +31,6 @@ VIEWS: Final = {
     "dynamic-target": "/changes/add-target",
     "doctor": "/doctor",
     "buckets": "/buckets",
-    "bucket": "/buckets/uploads",
     "error": "/nowhere",
     "refused": "",
 }

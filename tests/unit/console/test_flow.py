@@ -64,7 +64,7 @@ def test_a_bucket_with_rules_that_is_not_connected_says_so(site: Site, aws: Moto
     page = site.get("/").text
     assert re.findall(r'href="/rules"><b>(.*?)</b>', page) == ["2 rules"]
     assert re.findall("(bucket [a-z]+ is not connected)", page) == ["bucket other is not connected"]
-    assert '"/buckets/uploads"' in page
+    assert '"/rules?bucket=uploads"' in page
 
 
 def test_rules_that_cannot_be_read_are_no_zero(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

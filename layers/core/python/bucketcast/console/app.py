@@ -52,8 +52,6 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/topics", topics.show),
     Route("/topics/{name}", topics.show_topic),
     Route("/buckets", buckets.show),
-    Route("/buckets/{name}", buckets.show_bucket),
-    Route("/scans/{run}", buckets.show_report),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )
 _STOP_SECONDS: Final = 1
