@@ -84,10 +84,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return next(filter(None, (condition.failure(event) for condition in self.conditions)), None)
 
 
-def patterns(rule: Rule) -> set[str]:
-    """Return the regular expressions of a rule."""
+def patterns(*rules: Rule) -> set[str]:
+    """Return the regular expressions of rules that are not disabled."""
     return {
         pattern
+        for rule in rules
+        if not rule.disabled
         for condition in rule.conditions
         if condition.how == "regex"
         for pattern in condition.values

@@ -139,10 +139,8 @@ def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: 
     for rule in new:
         if reason := missing_permission(rule, deployment):
             raise S3Error("InvalidArgument", reason)
-    if any(map(patterns, new)):
+    if patterns(*new):
         try:
-            check_total(
-                {pattern for rule in wanted if not rule.disabled for pattern in patterns(rule)}
-            )
+            check_total(patterns(*wanted))
         except ValueError as error:
             raise S3Error("InvalidArgument", str(error)) from None

@@ -39,16 +39,8 @@ def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[
     Raises:
         BucketcastError: an `Id` refers to a rule that is not stored.
     """
-    same, by_id = {}, {}
-    for rule in stored:
-        queue = configuration(rule)
-        same[queue] = by_id[queue.id] = rule
-    converted = (
-        replace(same[queue], disabled=False)
-        if queue in same
-        else _rule(bucket, queue, by_id.get(queue.id))
-        for queue in queues
-    )
+    by_id = {configuration(rule).id: rule for rule in stored}
+    converted = (_rule(bucket, queue, by_id.get(queue.id)) for queue in queues)
     # ARNs with and without a region are equal.
     return list(dict.fromkeys(converted))
 
@@ -130,7 +122,9 @@ def _restore_filters(sent: Notification, before: Notification | None) -> Notific
 
 
 def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
-    if stored is None and queue.id.startswith(ID_PREFIX):
+    if stored and configuration(stored) == queue:
+        return replace(stored, disabled=False)
+    if not stored and queue.id.startswith(ID_PREFIX):
         raise BucketcastError(
             f"{bucket} has no rule {queue.id}, whose conditions this Id stands for: read the "
             "configuration again, or leave the Id out for a rule without conditions"

@@ -131,7 +131,7 @@ def problems(
         yield ConfigError(f"{new[0].bucket}: conditions", "not readable", reason)
     active = [rule for rule in after if not rule.disabled]
     try:
-        check_total(set().union(*map(patterns, active)))
+        check_total(patterns(*active))
     except ValueError as error:
         yield ConfigError(f"{active[0].bucket}: conditions", "too large", str(error))
     ids = Counter((rule.name, rule.arn) for rule in active if isinstance(rule.to, TopicArn))

@@ -12,15 +12,14 @@ import click
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import TargetArn
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.notifications.aws import checks
 from bucketcast.notifications.aws.checks import existing_targets, missing_permission
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.event_apply import apply
 from bucketcast.notifications.command.event_switch import chosen, disable, enable, missing
-from bucketcast.rules import Rule, listing, patterns
+from bucketcast.rules import Rule, listing
 from bucketcast.rules.listing import document
-from bucketcast.rules.regexes import check_total
 from bucketcast.state.rules import RuleExistsError, Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared, yes_option
@@ -98,9 +97,12 @@ def add(
             "account"
         )
     with aws_errors():
-        _refuse_large(rule, Rules(deployment.state_table, aws.dynamodb))
+        rules = Rules(deployment.state_table, aws.dynamodb)
+        after = [rule, *rules.active(bucket)]
+        if errors := list(checks.problems([rule], after, deployment, aws)):
+            raise ConfigErrors(errors)
         try:
-            Rules(deployment.state_table, aws.dynamodb).add(rule)
+            rules.add(rule)
         except RuleExistsError as error:
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; use -p to ignore this") from None
@@ -264,12 +266,3 @@ def _is_exact_match(rule: Rule, events: Sequence[str] | None, fields: Mapping[st
         and set(rule.conditions) == set(fields["conditions"])
         and rule.name == fields["name"]
     )
-
-
-def _refuse_large(rule: Rule, rules: Rules) -> None:
-    """Refuse a rule if the bucket's regular expressions would exceed ingest's memory."""
-    if patterns(rule):
-        try:
-            check_total(set().union(*map(patterns, [rule, *rules.active(rule.bucket)])))
-        except ValueError as error:
-            raise click.UsageError(f"{rule.bucket}: {error}") from None

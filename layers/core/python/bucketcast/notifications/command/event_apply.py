@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import ConfigErrors
 from bucketcast.notifications.aws.checks import notes as notes_of
 from bucketcast.notifications.aws.checks import problems, why_not_attached
@@ -59,7 +58,13 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         if prune:
             wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
         changes = [change for change in _changes(wanted, rules) if change.added or change.removed]
-        _check(changes, wanted, deployment, aws)
+        errors = [
+            error
+            for change in changes
+            for error in problems(change.activated, wanted[change.bucket], deployment, aws)
+        ]
+    if errors:
+        raise ConfigErrors(errors)
     lines = [line for change in changes for line in _lines(change)]
     removed = sum(len(change.removed) for change in changes)
     if not dry_run:
@@ -105,19 +110,6 @@ _CHECKS: Final = {
     "suffix": _translate_errors(params.key_part),
     "name": _translate_errors(params.rule_name),
 }
-
-
-def _check(
-    changes: list[_Change], wanted: listing.Rules, deployment: deployed.Deployed, aws: Aws
-) -> None:
-    """Refuse new rules that cannot work in this deployment, with all errors at once."""
-    errors = [
-        error
-        for change in changes
-        for error in problems(change.activated, wanted[change.bucket], deployment, aws)
-    ]
-    if errors:
-        raise ConfigErrors(errors)
 
 
 def _changes(wanted: listing.Rules, rules: Rules) -> list[_Change]:

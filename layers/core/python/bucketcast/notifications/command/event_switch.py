@@ -6,7 +6,7 @@ import click
 from msgspec.structs import replace
 
 from bucketcast.aws.clients import aws_errors
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule, listing
 from bucketcast.state.rules import Rules
@@ -53,7 +53,7 @@ def _switch(out: Output, bucket: str, ids: Sequence[str], *, disabled: bool) -> 
         after = [replace(rule, disabled=disabled) if rule.id in ids else rule for rule in stored]
         errors = [] if disabled else list(checks.problems(new, after, deployment, aws))
         if errors:
-            raise BucketcastError("\n".join(map(str, errors)))
+            raise ConfigErrors(errors)
         return after
 
     deployment, aws = out.deployed()
