@@ -39,6 +39,13 @@ RUN_AXE: Final = """
 return axe.run().then((found) => found.violations.map(
   (each) => [each.impact, each.id, each.nodes.map((node) => node.html).join("\\n")]));
 """
+SHOW_AGAIN: Final = """
+for (const hidden of [true, false]) {
+  Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+  document.dispatchEvent(new Event("visibilitychange"));
+}
+return !window.listed.isConnected;
+"""
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +107,14 @@ def test_a_view_fits_and_can_be_read_by_all(browser: Browser, site: str, view: s
         assert browser.run(RUN_AXE) == []
     if view in ("error", "wrong", "refused"):
         assert browser.problems()  # of its status
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_pick_stays_when_its_list_is_read_again(browser: Browser, site: str) -> None:
+    browser.open(site + VIEWS["letters"])
+    browser.until_text("answered 422", "#letters")
+    browser.click("#letters input[type=checkbox]")
+    browser.run("window.listed = document.querySelector('#letters')")
+    browser.until("the list of a tab that is shown again", lambda: browser.run(SHOW_AGAIN))
+    browser.until_text("answered 422", "#letters")
+    assert browser.run("return document.querySelector('#letters input[type=checkbox]').checked")
