@@ -161,8 +161,8 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
     length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
     the age of the oldest event that is known to wait, LAST OK that of the last delivery. --json has
-    more, as `target show` does. With --watch no health check is made, and a pipe gets a line for
-    each change.
+    more, as `target show` does. With --watch no health check is made: online is what no event
+    speaks against. A pipe gets a line for each change.
 
     \b
     Example:
@@ -209,10 +209,9 @@ def _read_unchecked(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[st
     targets = deployment.all_targets
     reports = health(targets, aws, [Probe()] * len(targets))
     entries, _ = read_statuses(targets, reports, deployment.state_table, aws)
-    taken = ["online" if entry.last.success else "-" for entry in entries]
     return [
-        (name, word if state == "probing" else state, *others)
-        for (name, state, *others), word in zip(_table(entries), taken, strict=True)
+        (name, "online" if state == "probing" else state, *others)
+        for name, state, *others in _table(entries)
     ]
 
 
