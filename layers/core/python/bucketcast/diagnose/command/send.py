@@ -4,18 +4,16 @@ import time
 from collections.abc import Sequence
 
 import click
-from msgspec.structs import replace
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import Outgoing, Queue, together
-from bucketcast.deployment import Deployed, DeployedTarget
+from bucketcast.deployment import DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.diagnose.aws.objects import event_of
 from bucketcast.diagnose.command import explain
-from bucketcast.diagnose.explain import Explanation, Message, offline_target
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.limits import MESSAGE_EVENTS
@@ -38,9 +36,8 @@ RULE = "bucketcast-send"
     default="",
     help="The object's version; only with s3://. [default: the current one]",
 )
-@click.option("--dry-run", is_flag=True, help="Print what would be sent.")
 @shared
-def command(out: Output, source: str, *, arn: TargetArn, version: str, dry_run: bool) -> None:
+def command(out: Output, source: str, *, arn: TargetArn, version: str) -> None:
     """Send one target an event again, whatever its rules say.
 
     The event is that of the upload of an object that exists, or a recorded one from a file, in any
@@ -59,11 +56,6 @@ def command(out: Output, source: str, *, arn: TargetArn, version: str, dry_run: 
         raise click.UsageError("--version-id is allowed with s3://BUCKET/KEY only, not with a file")
     else:
         events = explain.recorded(source)
-    if dry_run:
-        messages = _messages(events, arn, deployment, aws)
-        lines = (line for message in messages for line in explain.lines(message))
-        out.answer(explain.document(Explanation(events, (), messages, ())), *lines)
-        return
     _send(events, target, aws)
     sent = f"Sent {counted(len(events), 'event')} to {target.name}, without asking the rules"
     out.answer({"target": target.arn, "events": [event.id for event in events]}, sent)
@@ -80,16 +72,6 @@ def _event_of(uri: str, target: DeployedTarget, version: str, aws: Aws) -> Event
             "is not the current one"
         )
     return event
-
-
-def _messages(
-    events: Sequence[Event], arn: TargetArn, deployment: Deployed, aws: Aws
-) -> list[Message]:
-    target = offline_target(arn, deployment, aws)
-    if target is None:
-        return []
-    ruled = [replace(event, rule=RULE) for event in events]
-    return [Message(event, arn.plain, target.headers(event), target.body(event)) for event in ruled]
 
 
 def _send(events: Sequence[Event], target: DeployedTarget, aws: Aws) -> None:
