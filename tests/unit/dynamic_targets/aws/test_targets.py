@@ -252,19 +252,6 @@ def test_fifo_stack_creates_fifo_queues(account: Account) -> None:
 
 
 @pytest.mark.parametrize("step", range(16))
-def test_killed_creation_leaves_nothing(account: Account, step: int) -> None:
-    _killed(account, step, lambda: put(account.targets()))
-    expire(account)
-    account.targets().sweep()
-    if account.table.targets():
-        assert_only(account, "hunter2")
-    else:
-        assert_empty(account)
-    put(account.targets())
-    assert_only(account, "hunter2")
-
-
-@pytest.mark.parametrize("step", range(16))
 def test_killed_change_leaves_the_old_or_the_new_target(account: Account, step: int) -> None:
     put(account.targets())
     _killed(account, step, lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}))
@@ -276,15 +263,17 @@ def test_killed_change_leaves_the_old_or_the_new_target(account: Account, step: 
     assert_only(account, "newest")
 
 
-@pytest.mark.parametrize("discard", [True, False])
+@pytest.mark.parametrize("killed", ["creation", "removal", "discard"])
 @pytest.mark.parametrize("step", range(16))
-def test_killed_removal_leaves_a_whole_target_or_none(
-    account: Account,
-    step: int,
-    discard: bool,  # noqa: FBT001
+def test_killed_creation_or_removal_leaves_a_whole_target_or_none(
+    account: Account, step: int, killed: str
 ) -> None:
-    put(account.targets())
-    _killed(account, step, lambda: account.targets().remove(HOOK, discard=discard))
+    if killed == "creation":
+        _killed(account, step, lambda: put(account.targets()))
+    else:
+        put(account.targets())
+        discard = killed == "discard"
+        _killed(account, step, lambda: account.targets().remove(HOOK, discard=discard))
     expire(account)
     account.targets().sweep()
     account.now += RECHECK_SECONDS + 1
@@ -293,6 +282,8 @@ def test_killed_removal_leaves_a_whole_target_or_none(
         assert_only(account, "hunter2")
     else:
         assert_empty(account)
+    put(account.targets())
+    assert_only(account, "hunter2")
 
 
 @pytest.mark.parametrize("step", range(16))

@@ -11,22 +11,23 @@ from tests.unit.moto_aws import MotoAws
 from tests.unit.pipeline.command.fake_pipeline import SCANNED, TO_WEBHOOK, WEBHOOK, deploy
 
 
-def test_a_failed_run_prints_the_jobs_error_and_its_link(run: Run, aws: MotoAws) -> None:
+@pytest.mark.parametrize(
+    ("result", "state", "said"),
+    [
+        ("wrong checksum", "FAILED", "scan failed: wrong checksum"),
+        ("", "TIMEOUT", "TIMEOUT: it took too long"),
+    ],
+)
+def test_a_failed_run_prints_the_jobs_error_or_glues_and_its_link(
+    run: Run, aws: MotoAws, result: str, state: str, said: str
+) -> None:
     pipeline = deploy(aws, None)
-    pipeline.result = {"status": "error", "error": "manifest.json: wrong checksum"}
-    pipeline.states = ["FAILED"]
+    pipeline.result = {"status": "error", "error": result} if result else None
+    pipeline.states, pipeline.error = [state], "it took too long"
     reply = run("scan", "uploads")
     assert reply.code == 3
-    assert "scan failed: manifest.json: wrong checksum" in reply.err
+    assert said in reply.err
     assert "/run/jr_1" in reply.err
-
-
-def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None:
-    pipeline = deploy(aws, None)
-    pipeline.states, pipeline.error = ["TIMEOUT"], "it took too long"
-    reply = run("scan", "uploads")
-    assert reply.code == 3
-    assert "TIMEOUT: it took too long" in reply.err
 
 
 @pytest.mark.parametrize(
