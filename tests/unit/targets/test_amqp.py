@@ -71,47 +71,6 @@ def test_late_confirms_of_an_earlier_batch_are_ignored() -> None:
 CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 
-@pytest.mark.parametrize(
-    ("texts", "key"),
-    [
-        ({"url": "http://h"}, "url"),
-        ({"url": "amqp://h/?heartbeat=10"}, "url"),
-        ({"url": "amqp://h?auth_mechanism=gssapi"}, "url"),
-        ({"url": "amqp://h#x"}, "url"),
-        ({"exchange": "", "exchange_type": "", "routing_key": ""}, "exchange"),
-        ({"exchange": ""}, "exchange_type"),
-        ({"exchange": "é" * 128}, "exchange"),
-        ({"routing_key": "k" * 256}, "routing_key"),
-        ({"exchange_type": "", "durable": "on"}, "durable"),
-        ({"exchange_type": "", "no_wait": "on"}, "no_wait"),
-        ({"exchange_type": "", "auto_deleted": "on"}, "auto_deleted"),
-        ({"internal": "on"}, "internal"),
-        ({"immediate": "on"}, "immediate"),
-        ({"delivery_mode": "3"}, "delivery_mode"),
-        ({"cert_authority": CERTIFICATE}, "cert_authority"),
-        ({"tls_skip_verify": "on"}, "tls_skip_verify"),
-        ({"url": "amqps://h", "client_cert": CERTIFICATE}, "client_key"),
-        ({"url": "amqps://h/?auth_mechanism=external"}, "client_cert"),
-        ({}, None),
-        ({"exchange": "e" * 255, "routing_key": "k" * 255}, None),
-        ({"exchange": "", "exchange_type": "", "routing_key": "q"}, None),
-        ({"exchange_type": "x-consistent-hash", "delivery_mode": "2"}, None),
-        ({"url": "secret:u", "cert_authority": CERTIFICATE, "delivery_mode": "secret:d"}, None),
-        ({"internal": "secret:i", "immediate": "secret:m"}, None),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], key: str | None) -> None:
-    usual = {"url": "amqp://h", "exchange": "e", "exchange_type": "fanout", "routing_key": "k"}
-    settings = options.read(Target.Settings, {**usual, **texts})
-    assert [invalid for invalid, *_ in Target.check(settings)] == ([key] if key else [])
-
-
-def test_publisher_confirms_off_has_no_effect_but_a_note() -> None:
-    settings = options.read(Target.Settings, {"url": "amqp://h", "publisher_confirms": "off"})
-    assert [note for note in Target.notes(settings) if "always awaited" in note]
-    assert Target.notes(options.read(Target.Settings, {"url": "amqp://h"})) == []
-
-
 def test_invalid_url_is_reported_without_its_value() -> None:
     target = Target(options.read(Target.Settings, {"url": "http://u:s3cret@h"}))
     with pytest.raises(NotAuthorized, match="amqp:// or amqps:// URL") as refused:

@@ -284,50 +284,6 @@ def test_a_foreign_document_is_parsed_and_put_on_one_line() -> None:
 RIGHT = {"url": "http://localhost:9200", "index": "events"}
 
 
-@pytest.mark.parametrize(
-    ("options", "wrong"),
-    [
-        ({"url": "ftp://localhost"}, "url"),
-        ({"url": "http://localhost/?pretty=1"}, "url"),
-        ({"username": "alice"}, "password"),
-        ({"password": "x"}, "username"),
-        ({"username": "alice", "password": "x", "api_key": "k"}, "api_key"),
-        ({"url": "http://alice:x@localhost", "api_key": "k"}, "api_key"),
-        ({"tls_skip_verify": "on"}, "tls_skip_verify"),
-        ({"cert_authority": "-----BEGIN CERTIFICATE-----"}, "cert_authority"),
-        ({"index": "Events"}, "index"),
-        ({"index": "-events"}, "index"),
-        ({"index": "a b"}, "index"),
-        ({"index": ".."}, "index"),
-        ({"index": "e" * 250}, "index"),
-        ({"index": "e" * 256, "format": "access"}, "index"),
-    ],
-)
-def test_invalid_settings_are_refused(options: dict[str, str], wrong: str) -> None:
-    configured = read(Target.Settings, {**RIGHT, **options})
-    assert [key for key, _, _ in Target.check(configured)] == [wrong]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"url": "https://alice:%20x@[::1]:9200/search/", "tls_skip_verify": "on"},
-        {"url": "secret:url", "index": "secret:index", "username": "a", "password": "secret:p"},
-        {"index": "e" * 249},
-        {"index": "e" * 255, "format": "access"},
-        {"index": "événements.2026_01-x"},
-    ],
-)
-def test_valid_settings_are_accepted(options: dict[str, str]) -> None:
-    assert Target.check(read(Target.Settings, {**RIGHT, **options})) == []
-
-
-def test_the_address_is_shown_without_the_login() -> None:
-    configured = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
-    assert Target(configured).where == "https://[::1]:9200/search, index events"
-
-
 def test_a_search_waits_longer_for_rows_than_for_tombstones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -324,51 +324,6 @@ def test_closed_websocket_raises_connection_error() -> None:
         socket.send(b"c", soon())
 
 
-PEM = "-----BEGIN CERTIFICATE-----"
-
-
-@pytest.mark.parametrize(
-    ("texts", "names"),
-    [
-        ({}, []),
-        ({"broker": "http://h:1"}, ["broker"]),
-        ({"broker": "mqtt://h:1"}, ["broker"]),
-        ({"broker": "tcp://h:1/path"}, ["broker"]),
-        ({"broker": "ws://h:1/path?query"}, []),
-        ({"broker": "tcp://[::1]"}, []),
-        ({"broker": "tcp://hö:1"}, ["broker"]),
-        ({"broker": "tcp://u:p@h", "username": "u"}, ["username"]),
-        ({"broker": "tcp://u:p@h", "password": "p"}, ["password"]),
-        ({"broker": "secret:url", "password": "p"}, []),
-        ({"password": "p"}, ["username"]),
-        ({"username": "u"}, []),
-        ({"topic": "a/+"}, ["topic"]),
-        ({"topic": "#"}, ["topic"]),
-        ({"topic": "a\x00b"}, ["topic"]),
-        ({"topic": "ü" * 32_768}, ["topic"]),
-        ({"topic": "$aws/rules/x", "client_id": "ü" * 100}, []),
-        ({"client_id": "a\nb"}, ["client_id"]),
-        ({"shape": "cloudevents-binary"}, []),
-        ({"shape": "cloudevents-binary", "version": "3.1.1"}, ["shape"]),
-        ({"shape": "cloudevents-binary", "version": "3.1"}, ["shape"]),
-        ({"client_id": "elevenbytes", "version": "3.1"}, []),
-        ({"client_id": "twelve-bytes", "version": "3.1"}, ["client_id"]),
-        ({"client_id": "secret:id", "version": "3.1"}, []),
-        ({"username": "a\x7f", "password": "p"}, ["username"]),
-        ({"keep_alive_interval": "18h12m15s"}, []),
-        ({"keep_alive_interval": "18h12m16s"}, ["keep_alive_interval"]),
-        ({"cert_authority": PEM}, ["cert_authority"]),
-        ({"tls_skip_verify": "on", "broker": "ws://h"}, ["tls_skip_verify"]),
-        ({"cert_authority": PEM, "tls_skip_verify": "on", "broker": "wss://h"}, []),
-        ({"client_cert": PEM, "broker": "tls://h"}, ["client_key"]),
-        ({"topic": "secret:topic", "keep_alive_interval": "secret:it", "username": "u"}, []),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], names: list[str]) -> None:
-    settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
-    assert [key for key, *_ in Target.check(settings)] == names
-
-
 @pytest.mark.parametrize("qos", ["3", "-1", "exactly once"])
 def test_invalid_quality_of_service_is_refused(qos: str) -> None:
     with pytest.raises(ConfigErrors, match=r"qos: found .* one of 0, 1, 2"):
@@ -391,38 +346,3 @@ def test_invalid_broker_url_from_a_secret_fails_at_first_use() -> None:
         target.send([event()])
     assert "broker: allowed is" in target.where
     assert "hidden" not in f"{refused.value} {target.where}"
-
-
-@pytest.mark.parametrize(
-    ("url", "where"),
-    [
-        ("tcp://h", "tcp://h:1883, topic t"),
-        ("tls://u:p@h", "tls://h:8883, topic t"),
-        ("ssl://h:1", "ssl://h:1, topic t"),
-        ("tcps://h", "tcps://h:8883, topic t"),
-        ("ws://h/mqtt?token", "ws://h:80/mqtt, topic t"),
-        ("wss://h", "wss://h:443/, topic t"),
-        ("tcp://[::1]:7", "tcp://[::1]:7, topic t"),
-    ],
-)
-def test_url_has_default_port_and_path(url: str, where: str) -> None:
-    assert Target(read(Target.Settings, {"broker": url, "topic": "t"})).where == where
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ({}, "qos = 0: the broker confirms no event"),
-        ({"qos": "1", "version": "3.1.1"}, "may also confirm events that the user may not publish"),
-        ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may also confirm events"),
-        ({"qos": "1", "reconnect_interval": "10s"}, "reconnect_interval does nothing here"),
-        ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
-    ],
-)
-def test_notes_explain_settings(texts: dict[str, str], expected: str) -> None:
-    settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
-    (note,) = Target.notes(settings)
-    assert expected in note
-    assert (
-        Target.notes(read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": "1"})) == []
-    )

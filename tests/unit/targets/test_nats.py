@@ -36,69 +36,6 @@ def test_incomplete_creds_file_is_refused(content: str) -> None:
 VALID = {"address": "localhost", "subject": "a.b"}
 
 
-STREAMS = {"streaming": "on", "streaming_cluster_id": "test-cluster"}
-
-
-@pytest.mark.parametrize(
-    ("texts", "keys"),
-    [
-        ({}, []),
-        ({"subject": "secret:subject"}, []),
-        ({"subject": "a b"}, ["subject"]),
-        ({"subject": "a.*"}, ["subject"]),
-        ({"subject": "a.>"}, ["subject"]),
-        ({"subject": "a..b"}, ["subject"]),
-        ({"username": "alice"}, ["password"]),
-        ({"password": "x"}, ["username"]),
-        ({"username": "alice", "password": "x", "token": "t"}, ["token"]),
-        ({"token": "secret:t", "nkey_seed": "secret:n"}, ["nkey_seed"]),
-        ({"user_credentials": "-----BEGIN NATS USER JWT-----\nx\n"}, ["user_credentials"]),
-        ({"user_credentials": "secret:creds"}, []),
-        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
-        ({"tls_skip_verify": "on", "tls_handshake_first": "on"}, []),
-        ({"client_cert": "-----BEGIN CERTIFICATE-----"}, ["client_key"]),
-        ({"streaming": "on"}, ["streaming_cluster_id"]),
-        ({"streaming_enable": "on"}, ["streaming_cluster_id"]),
-        ({**STREAMS, "streaming_cluster_id": "test cluster"}, ["streaming_cluster_id"]),
-        (STREAMS, []),
-        ({**STREAMS, "shape": "cloudevents-binary"}, ["shape"]),
-        ({**STREAMS, "jetstream": "on"}, ["jetstream"]),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
-    settings = read(Target.Settings, {**VALID, **texts})
-    assert [key for key, *_ in Target.check(settings)] == keys
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ({}, []),
-        (STREAMS, ["jetstream = on"]),
-        ({**STREAMS, "streaming_async": "on", "streaming_max_pub_acks_in_flight": "9"}, ["June"]),
-        ({**STREAMS, "streaming_max_pub_acks_in_flight": "9"}, ["June", "without streaming_async"]),
-        (
-            {"streaming_cluster_id": "x", "streaming_async": "on"},
-            ["streaming_cluster_id, streaming_async"],
-        ),
-        ({"queue_dir": "/events", "streaming_cluster_id": "x"}, ["queue_dir", "without streaming"]),
-    ],
-)
-def test_notes_explain_settings(texts: dict[str, str], expected: list[str]) -> None:
-    notes = Target.notes(read(Target.Settings, {**VALID, **texts}))
-    assert len(notes) == len(expected)
-    assert all(part in note for part, note in zip(expected, notes, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("address", "where"),
-    [("h", "h:4222"), ("h:1", "h:1"), ("[::1]:7", "[::1]:7"), ("[::1]", "[::1]:4222")],
-)
-def test_where_has_the_default_port(address: str, where: str) -> None:
-    target = Target(read(Target.Settings, {"address": address, "subject": "s"}))
-    assert target.where == f"{where}, subject s"
-
-
 def test_invalid_secret_is_reported_at_first_use() -> None:
     """References are not resolved before."""
     for name, secret in (("nkey_seed", "n0seed-s3cret"), ("user_credentials", "n0jwt-s3cret")):
