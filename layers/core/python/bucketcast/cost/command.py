@@ -41,7 +41,6 @@ def _share(text: str) -> Share:
     help="Events of all buckets together.",
 )
 @params.config_file
-@click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
 @click.option(
     "--share",
     "shares",
@@ -49,12 +48,6 @@ def _share(text: str) -> Share:
     type=_share,
     metavar="TARGET=PERCENT",
     help="Part of all events that the rules send to a target; 100 without. May be repeated.",
-)
-@click.option(
-    "--events-at-once",
-    "at_once",
-    type=click.IntRange(1, 1_000),
-    help="Events that ingest gets at once. [default: by the rate and the profile]",
 )
 @click.option(
     "--target-ms",
@@ -77,19 +70,11 @@ def _share(text: str) -> Share:
     default=0,
     help="Calls that a trail logs for access_events. [default: 0]",
 )
-@click.option(
-    "--listeners",
-    type=click.IntRange(0, 10**12),
-    default=1,
-    show_default=True,
-    help="Listeners that are always connected, if [gateway] has listen_concurrency.",
-)
 @shared
 def command(
     out: Output,
     *,
     path: Path,
-    local: bool,
     shares: Sequence[Share],
     target_ms: int,
     **demand: Any,
@@ -104,7 +89,7 @@ def command(
     Example: 10 events a second, of which the webhook gets a fifth
       bucketcast cost --events-per-day 864000 --share webhook:primary=20
     """  # noqa: D301 - click reads the character
-    config = load(path, os.environ, local=local)
+    config = load(path, os.environ, local=False)
     demanded = Load(
         shares=dict(_shares(shares, config)),
         target_seconds=target_ms / 1_000,

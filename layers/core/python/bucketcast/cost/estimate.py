@@ -63,19 +63,15 @@ class Load:
     """The load of a deployment.
 
     `shares` are the parts of all events that targets get, by ARN; without one a target gets all.
-    `at_once` is the number of events that ingest gets at once, if it is known. `target_seconds` is
-    the time that a target takes to answer, `scan_versions` the versions that a scan lists where it
-    reads no report, and `reads_a_day` the calls that a trail logs. `listeners` are connected to the
-    function for listeners all month.
+    `target_seconds` is the time that a target takes to answer, `scan_versions` the versions that a
+    scan lists where it reads no report, and `reads_a_day` the calls that a trail logs.
     """
 
     events_a_day: float
     shares: Mapping[str, float] = field(default_factory=dict)
-    at_once: float | None = None
     target_seconds: float = 0.05
     scan_versions: float = 1_000_000.0
     reads_a_day: float = 0.0
-    listeners: float = 1.0
 
 
 def estimate(config: Deployment, load: Load) -> Bill:
@@ -86,7 +82,7 @@ def estimate(config: Deployment, load: Load) -> Bill:
         *_ingest(config, load, events),
         *(line for target in config.targets for line in _target(config, target, load, events)),
         *_jobs(config, load),
-        *_listeners(config, load),
+        *_listener(config),
         *_fixed(config),
     ]
     return Bill([line for line in lines if line.units], events, prices())
@@ -94,7 +90,7 @@ def estimate(config: Deployment, load: Load) -> Bill:
 
 def at_once(config: Deployment, load: Load) -> float:
     """Return the number of events that ingest gets at once."""
-    return load.at_once or calls.at_once(load.events_a_day / 86_400, config.ingest_window)
+    return calls.at_once(load.events_a_day / 86_400, config.ingest_window)
 
 
 def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
@@ -166,11 +162,11 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     yield Line("SQS", "polls of its queue when idle", arn, idle, price, fixed=True)
 
 
-def _listeners(config: Deployment, load: Load) -> Iterator[Line]:
-    """Yield the costs of listeners that reconnect at once, as minio-py does."""
+def _listener(config: Deployment) -> Iterator[Line]:
+    """Yield the costs of one listener that reconnects at once, as minio-py does."""
     if not config.gateway.listen_concurrency:
         return
-    seconds = load.listeners * DAYS_A_MONTH * 86_400
+    seconds = DAYS_A_MONTH * 86_400
     polls = seconds / LISTEN_SECONDS
     memory = LISTEN_MEMORY_MB / 1_024
     yield Line("Lambda", "calls of listeners", "", polls, "lambda_calls", fixed=True)
