@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed
-from bucketcast.diagnose import buckets as checks
 from bucketcast.diagnose.aws import run_parallel
-from bucketcast.diagnose.buckets import Connection
+from bucketcast.diagnose.buckets import check_bucket, missing_bucket
 from bucketcast.diagnose.rules import missing_targets, not_logged
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
@@ -28,18 +27,10 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     def check(bucket: str) -> Iterator[Finding]:
         deployed = deployment.buckets.get(bucket, "")
         if bucket not in existing:
-            connection = Connection(bucket, "", deployed, missing=True)
-        else:
-            status = attachments.read_status(bucket)
-            connection = Connection(
-                bucket,
-                status.via,
-                deployed,
-                status.problem,
-                has_rules=bucket in with_rules,
-                twice=status.twice,
-            )
-        finding = checks.check_bucket(connection, event_rules)
+            yield missing_bucket(bucket, deployed)
+            return
+        status, state = attachments.read_status(bucket), event_rules.get(bucket, "")
+        finding = check_bucket(status, deployed, state, has_rules=bucket in with_rules)
         if finding:
             yield finding
 
