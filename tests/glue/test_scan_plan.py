@@ -36,20 +36,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_scan_without_findings_reads_its_source_once(spark: SparkSession, folder: Path) -> None:
-    work = work_of_scan(spark, folder, KEYS)
-    assert round(work.reads, 1) == 1
+@pytest.mark.parametrize(
+    ("rows", "reads", "exchanges", "jobs"),
+    [(KEYS, 1, 5, 25), ([*KEYS, *VERSIONS, *FOLDERS], 2, 10, 31)],
+    ids=["without findings", "with findings"],
+)
+def test_a_scan_reads_its_source_once_and_again_for_findings(
+    spark: SparkSession, folder: Path, rows: Sequence[Row], reads: int, exchanges: int, jobs: int
+) -> None:
+    work = work_of_scan(spark, folder, rows)
+    assert round(work.reads, 1) == reads
     assert work.shuffled < 0.05
-    assert work.exchanges <= 5
-    assert work.jobs <= 25
-
-
-def test_a_scan_with_findings_reads_its_source_twice(spark: SparkSession, folder: Path) -> None:
-    work = work_of_scan(spark, folder, [*KEYS, *VERSIONS, *FOLDERS])
-    assert round(work.reads, 1) == 2
-    assert work.shuffled < 0.05
-    assert work.exchanges <= 10
-    assert work.jobs <= 31
+    assert work.exchanges <= exchanges
+    assert work.jobs <= jobs
 
 
 def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work:

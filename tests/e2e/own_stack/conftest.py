@@ -21,7 +21,7 @@ def alone(servers_folder: Path, request: pytest.FixtureRequest) -> Iterator[Loca
 
 @pytest.fixture(scope="session")
 def all_servers(servers_folder: Path, tls: Tls) -> Iterator[AllServers]:
-    """A server of each kind, shared by the tests that deploy all ten."""
+    """A server of each kind, shared by the tests that deploy several."""
     try:
         with all_running(servers_folder / "ten", tls) as running:
             yield running

@@ -110,39 +110,6 @@ def test_minios_variables_set_the_compression() -> None:
     assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
 
 
-@pytest.mark.parametrize(
-    ("texts", "keys"),
-    [
-        ({"brokers": ","}, ["brokers"]),
-        ({"brokers": "a:1, kafka://b"}, ["brokers"]),
-        ({"topic": "no such"}, ["topic"]),
-        ({"topic": ".."}, ["topic"]),
-        ({"topic": "t" * 250}, ["topic"]),
-        ({"sasl": "on"}, ["sasl_username"]),
-        ({"sasl_username": "u", "sasl_password": "p"}, ["sasl_username", "sasl_password"]),
-        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
-        ({"tls": "on", "client_tls_cert": "-----BEGIN X"}, ["client_tls_key"]),
-        ({"tls": "on", "client_tls_key": "-----BEGIN X"}, ["client_tls_cert"]),
-        ({"tls_client_auth": "5"}, ["tls_client_auth"]),
-        ({"version": "2.2"}, ["version"]),
-        ({"version": "0.10.2.0"}, ["version"]),
-        ({"version": "newest"}, ["version"]),
-        ({"compression_level": "1"}, ["compression_level"]),
-        ({"compression_codec": "snappy", "compression_level": "1"}, ["compression_level"]),
-        ({"compression_codec": "gzip", "compression_level": "10"}, ["compression_level"]),
-        ({"compression_codec": "zstd", "compression_level": "13"}, ["compression_level"]),
-        ({"compression_codec": "lz4", "compression_level": "12"}, []),
-        ({"version": "0.11.0.0"}, []),
-        ({"version": "4.3.1", "tls_client_auth": "4"}, []),
-        ({"topic": "secret:a topic", "brokers": "secret:b", "version": "secret:v"}, []),
-        ({"compression_level": "secret:l", "tls_client_auth": "secret:a"}, []),
-    ],
-)
-def test_check_names_the_invalid_option(texts: dict[str, str], keys: list[str]) -> None:
-    settings = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
-    assert [key for key, *_ in Target.check(settings)] == keys
-
-
 def test_defaults_of_minios_guide_have_no_notes() -> None:
     empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
     texts = {
