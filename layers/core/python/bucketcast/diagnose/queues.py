@@ -1,15 +1,13 @@
 """Check the queues: their messages, their dead letters, their policies."""
 
-import json
-import shlex
-from collections.abc import Mapping
-from typing import Any
-
 from bucketcast.finding import BY_HAND, Finding
 from bucketcast.notifications import document as notifications
 
 POLICY = "queue-policy"
 KEY_POLICY = "key-policy"
+_EARLIER = (
+    "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`"
+)
 _KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
@@ -46,47 +44,21 @@ def missing_queue(subject: str, name: str) -> Finding:
     return Finding("queue", subject, "error", f"the queue {name} does not exist", BY_HAND)
 
 
-_URL = "$(aws sqs get-queue-url --queue-name {0} --query QueueUrl --output text)"
-
-
-def check_policy(
-    queue: str, current_policy: str, service: str, source: str, condition: Mapping[str, Any]
-) -> Finding:
+def check_policy(queue: str, policy: str, service: str, source: str) -> Finding:
     """Check that the policy of the ingress queue lets a service write for a source."""
-    subject, name = "ingress", queue.rpartition(":")[2]
-    if notifications.allows(current_policy, service, source):
-        return Finding(POLICY, subject, "ok", f"{service} may write to {name}")
-    statement = {
-        "Effect": "Allow",
-        "Principal": {"Service": service},
-        "Action": "sqs:SendMessage",
-        "Resource": queue,
-        "Condition": condition,
-    }
-    current = json.loads(current_policy or '{"Version": "2012-10-17"}')
-    policy = {**current, "Statement": [*notifications.statements(current), statement]}
-    attributes = shlex.quote(json.dumps({"Policy": json.dumps(policy)}))
-    return Finding(
-        POLICY,
-        subject,
-        "error",
-        f"the policy of {name} does not let {service} write: no event arrives",
-        "add the statement; events from before are found by `bucketcast reconcile`, or sent by "
-        "`bucketcast backfill`",
-        f"aws sqs set-queue-attributes --queue-url {_URL.format(name)} --attributes {attributes}",
-    )
+    name = queue.rpartition(":")[2]
+    if notifications.allows(policy, service, source):
+        return Finding(POLICY, "ingress", "ok", f"{service} may write to {name}")
+    found = f"the policy of {name} does not let {service} write: no event arrives"
+    hint = f"add a statement that allows sqs:SendMessage to {service}, as the template has it"
+    return Finding(POLICY, "ingress", "error", found, f"{hint}; {_EARLIER}")
 
 
 def check_key_policy(key: str, policy: str, service: str, source: str) -> Finding:
     """Check that the policy of a customer's key lets a service encrypt what it writes."""
-    subject, name = "ingress", key.rpartition("/")[2]
+    name = key.rpartition("/")[2]
     if all(notifications.allows(policy, service, source, action) for action in _KEY_ACTIONS):
-        return Finding(KEY_POLICY, subject, "ok", f"{service} may use the key {name}")
-    return Finding(
-        KEY_POLICY,
-        subject,
-        "error",
-        f"the policy of the key {name} does not let {service} use it: what it sends is lost",
-        f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets; "
-        "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`",
-    )
+        return Finding(KEY_POLICY, "ingress", "ok", f"{service} may use the key {name}")
+    found = f"the policy of the key {name} does not let {service} use it: what it sends is lost"
+    hint = f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets"
+    return Finding(KEY_POLICY, "ingress", "error", found, f"{hint}; {_EARLIER}")

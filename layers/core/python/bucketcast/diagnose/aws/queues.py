@@ -1,7 +1,6 @@
 """Read the queues' lengths and policies."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue import depth
@@ -14,7 +13,6 @@ from bucketcast.finding import Finding
 from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
 
-_S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
 _MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
 
@@ -59,17 +57,8 @@ def _kept(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
 def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     ingress = Ingress.of(deployment, aws)
-    conditions: dict[str, dict[str, Any]] = {
-        _S3: {
-            "StringEquals": {"aws:SourceAccount": ingress.account},
-            "ArnLike": {"aws:SourceArn": ingress.bucket("*")},
-        },
-        _EVENTS: {"ArnLike": {"aws:SourceArn": ingress.rule(f"{deployment.stack}-*")}},
-    }
     for service, source in _sources(ingress, deployment):
-        yield checks.check_policy(
-            ingress.queue, ingress.policy, service, source, conditions[service]
-        )
+        yield checks.check_policy(ingress.queue, ingress.policy, service, source)
     if deployment.kms_key:
         findings = _key_policies(ingress, deployment, aws)
         yield from report_unread(checks.KEY_POLICY, "ingress", findings)
@@ -84,5 +73,5 @@ def _key_policies(ingress: Ingress, deployment: Deployed, aws: Aws) -> Iterator[
 
 def _sources(ingress: Ingress, deployment: Deployed) -> Iterator[tuple[str, str]]:
     """Yield the writers of the ingress queue: a service, and a source on whose behalf it writes."""
-    yield _S3, ingress.bucket("any")
-    yield _EVENTS, ingress.rule(eventbridge.rule_name(deployment.stack, "any"))
+    yield "s3.amazonaws.com", ingress.bucket("any")
+    yield "events.amazonaws.com", ingress.rule(eventbridge.rule_name(deployment.stack, "any"))
