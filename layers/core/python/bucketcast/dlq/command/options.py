@@ -15,17 +15,10 @@ _GROUP: Final = re.compile(f"[0-9a-f]{{{GROUP_DIGITS}}}")
 F = TypeVar("F", bound=Callable[..., Any])
 _FILTERS: Final = (
     ("--reason", "reason", {"metavar": "TEXT", "help": "Part of the reason, in any case."}),
-    ("--error", "error", {"metavar": "CLASS", "help": "Class of the error, e.g. Rejected."}),
-    ("--rule", "rule", {"metavar": "ID", "help": "Id or name of the rule."}),
     (
         "--older-than",
         "older",
         {"type": params.since, "metavar": "DURATION", "help": "Dead for at least, e.g. 24h."},
-    ),
-    (
-        "--newer-than",
-        "newer",
-        {"type": params.since, "metavar": "DURATION", "help": "Dead for at most, e.g. 30m."},
     ),
     (
         "--event",
