@@ -14,6 +14,7 @@ from bucketcast.console.answers import ROWS
 from tests.unit.console.site import Answer, Site
 from tests.unit.dlq.command.letters import DEAD, count, dead_letter_event, keys, read_at_once
 from tests.unit.moto_aws import MotoAws, configure
+from tests.unit.samples import event
 
 TARGET: Final = "target=webhook%3Aprimary"
 FIELDS: Final = ("target", "path")
@@ -87,6 +88,9 @@ def test_page_of_letters_has_fifty_and_links_to_more(site: Site, aws: MotoAws) -
     assert site.get("/changes/purge?target=webhook:primary&ids=").status == 400
     (show,) = re.findall(r'href="(/dead-letters/letters[^"]*&ids=[^"]*)"', second)
     assert '"Key":"uploads/k' in read(site, show).text
+    dead_letter_event(aws, "k00")  # the copy of another rule
+    both = f"{address}&ids={event('k00', request_id='k00').id}"
+    assert read(site, both).text.count("reason    ") == 2
 
 
 @pytest.mark.parametrize("ids", ["", " \r\n "])

@@ -28,11 +28,11 @@ class Kept:
 class Sqs:
     """A queue that gives any visible messages, as SQS does; each call takes a while.
 
-    So many messages `arrive` with each call, which takes `call_seconds`. `longest` is the longest
-    time that a message was hidden for, in seconds.
+    So many messages `arrive` with each call, which takes `call_seconds`. Those that SQS `moved`
+    were sent long before. `longest` is the longest time that a message was hidden for, in seconds.
     """
 
-    def __init__(self, number: int, arrive: int = 0) -> None:
+    def __init__(self, number: int, arrive: int = 0, *, moved: bool = False) -> None:
         self.now = 0.0
         self.messages = {f"m{at}": Kept(f"m{at}", at) for at in range(number)}
         self._random = Random(number)  # noqa: S311
@@ -40,6 +40,7 @@ class Sqs:
         self.longest = 0
         self.call_seconds = 0.02
         self._arrive = arrive
+        self._moved = moved
         self._lock = Lock()
 
     @property
@@ -51,7 +52,7 @@ class Sqs:
             self._tick()
             for _ in range(self._arrive):
                 name = f"m{len(self.messages)}"
-                self.messages[name] = Kept(name, BEGAN)
+                self.messages[name] = Kept(name, 0 if self._moved else BEGAN)
                 at = self._random.randrange(len(self._order))
                 self._order.insert(at, self.messages[name])
             start = self._random.randrange(len(self._order))
@@ -63,7 +64,7 @@ class Sqs:
             for each in found:
                 each.receives += 1
                 self._hide(each, VisibilityTimeout)
-            return {"Messages": [_received(each) for each in found]}
+            return {"Messages": [self._received(each) for each in found]}
 
     def change_message_visibility_batch(self, *, Entries: Sequence[Any], **_: Any) -> Any:  # noqa: N803
         with self._lock:
@@ -82,20 +83,20 @@ class Sqs:
         each.visible = self.now + seconds
         self.longest = max(self.longest, seconds)
 
-
-def _received(each: Kept) -> Any:
-    return {
-        "MessageId": each.id,
-        "ReceiptHandle": f"{each.id}/{each.receives}",
-        "Body": "",
-        "Attributes": {"SentTimestamp": str(each.sent)},
-    }
+    def _received(self, each: Kept) -> Any:
+        source = {"DeadLetterQueueSourceArn": "arn:q"} if self._moved else {}
+        return {
+            "MessageId": each.id,
+            "ReceiptHandle": f"{each.id}/{each.receives}",
+            "Body": "",
+            "Attributes": {"SentTimestamp": str(each.sent)} | source,
+        }
 
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sqs]:
-    def make(number: int, arrive: int = 0) -> Sqs:
-        sqs = Sqs(number, arrive)
+    def make(number: int, arrive: int = 0, *, moved: bool = False) -> Sqs:
+        sqs = Sqs(number, arrive, moved=moved)
         monkeypatch.setattr(time, "monotonic", lambda: sqs.now)
         return sqs
 
@@ -115,6 +116,17 @@ def test_what_is_there_at_the_beginning_is_read_once_whatever_arrives(
 ) -> None:
     sqs = queue(300, arrive)
     assert sorted(read(sqs, 300, **limit)) == sorted(f"m{at}" for at in range(300))
+    assert sqs.now < 5
+    assert sqs.hidden == 0
+
+
+@pytest.mark.parametrize("limit", [{}, {"seconds": 1.0}])
+def test_of_what_sqs_moves_no_more_is_read_than_was_there(
+    queue: Callable[..., Sqs], limit: dict[str, float]
+) -> None:
+    sqs = queue(300, 10, moved=True)
+    found = read(sqs, 300, **limit)
+    assert len({*found}) == len(found) == 300
     assert sqs.now < 5
     assert sqs.hidden == 0
 

@@ -81,7 +81,7 @@ def list_letters(context: Context, target: Chosen, wanted: Filter) -> Answer:
     with reading:
         if wanted.ids:
             ids = [f"--id={id_}" for id_ in wanted.ids]
-            answer.run(read.show, [*ids, f"--limit={len(ids)}", f"--reason={wanted.reason}", name])
+            answer.run(read.show, [*ids, f"--reason={wanted.reason}", name])
             return answer
         rows, answer.printed = read.letter_rows(answer, target.queue, wanted)
     answer.table({}, read.LETTER_COLUMNS, rows, "no dead letters found")

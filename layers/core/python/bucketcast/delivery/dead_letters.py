@@ -6,7 +6,7 @@ moves it back, SQS's own redrive too, gives its events a full term.
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -14,7 +14,7 @@ import msgspec
 
 from bucketcast.delivery.compression import compress, decompress
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
-from bucketcast.delivery.policy import History
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped
 from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from bucketcast.telemetry import logger
@@ -67,9 +67,7 @@ class DeadLetters:
 def letter(dead: Dead, target: str = "") -> Outgoing:
     """Return the message of a dead letter.
 
-    Its attribute `history` holds the tries so far, for people to read. A body that leaves no room
-    for the reason is compressed: `{"zstd": "base64 of it"}`. If that is too large too, as with
-    random text, it is truncated, and `cut` says so.
+    Its attribute `history` holds the tries so far, for people to read.
     """
     attributes = {
         "reason": dead.reason[:REASON_CHARACTERS] or "unknown",
@@ -78,16 +76,25 @@ def letter(dead: Dead, target: str = "") -> Outgoing:
         "target": target,
         "history": dead.history._replace(reason="", error="").json,
         "answer": dead.answer,
+        ATTRIBUTE: dead.history.for_redrive().json,
     }
+    return fit(dead.body, attributes)
+
+
+def fit(body: str, attributes: Mapping[str, str]) -> Outgoing:
+    """Return the message of a dead letter with these attributes.
+
+    A body that leaves no room for them is compressed: `{"zstd": "base64 of it"}`. If that is too
+    large too, as with random text, it is truncated, and `cut` says so.
+    """
     # In a FIFO queue each is a group of its own: of one group SQS would show the first only, until
     # they are gone. And each has a token of its own: an event that was redriven and is dead again
     # within five minutes would be dropped.
     unique = uuid4().hex
-    history = dead.history.for_redrive()
-    message = Outgoing(dead.body, 0, history, attributes, group=unique, token=unique)
+    message = Outgoing(body, attributes=attributes, group=unique, token=unique)
     if message.size <= MESSAGE_BYTES:
         return message
-    whole = dead.body.encode()
+    whole = body.encode()
     packed = b64encode(compress(whole)).decode("ascii")
     message = message._replace(body=json.dumps({"zstd": packed}))
     if message.size <= MESSAGE_BYTES:

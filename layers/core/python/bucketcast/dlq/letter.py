@@ -20,21 +20,28 @@ from bucketcast.event import Event
 
 GROUP_DIGITS = 10
 MovedBy = Literal["bucketcast", "sqs", "eventbridge"]
+SENT = "sent"
+MOVED_FROM = "moved_from"
+"""The attributes of a letter that is the rest of another: when it was sent, and `queue_arn`."""
 _EVENTBRIDGE_CODE = "ERROR_CODE"
 _EVENTBRIDGE_TEXT = "ERROR_MESSAGE"
-_PARTICULAR = re.compile(r"\b(?:[0-9a-f]{8,}|[0-9][0-9.,:-]*)\b", re.IGNORECASE)
+_amounts = re.compile(r"(?<![\w.-])[0-9]+ (bytes|days|tries|ms|milliseconds)\b")
+_answer = re.compile(r"\banswered [0-9]+: ")
+_numbers = re.compile(
+    r"""(?P<code>(?:code|status|error|errno|http(?:/[0-9.]+)?)\W{1,3}[0-9]+)
+    | (?: (?<![^\s(=\#]) | (?<=":) ) [0-9]+ (?= [.:]? (?: [\s),;}\]] | $ ) )""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
     """The content of a dead letter.
 
-    `number` is the number of events, as far as it is known without reading them. `deliveries` are
-    those of an envelope, `events` also those of a message as its source sent it. `problem` is the
-    reason for which it cannot be processed as it is, "" without one.
+    `deliveries` are those of an envelope, `events` also those of a message as its source sent it.
+    `problem` is the reason for which it cannot be processed as it is, "" without one.
     """
 
-    number: int = 1
     deliveries: Sequence[Delivery] = ()
     events: Sequence[Event] = ()
     problem: str = ""
@@ -86,20 +93,26 @@ class Letter:
 
     @property
     def group(self) -> str:
-        """The id of its group: the letters of a queue whose reasons differ in numbers only."""
+        """The id of its group: the letters of a queue with one cause (`_cause`)."""
         rule, topic = self.attribute("rule"), self.history.topic
-        reason = _PARTICULAR.sub("#", self.reason)
-        parts = (rule, self.error, self.moved_by, topic, reason)
+        parts = (rule, self.error, self.moved_by, topic, _cause(self.reason))
         return blake2b("\0".join(parts).encode(), digest_size=GROUP_DIGITS // 2).hexdigest()
 
     def attribute(self, name: str) -> str:
         """Return a message attribute, "" where it is absent."""
         return self.attributes.get(name, "")
 
-    @property
-    def is_cut(self) -> bool:
-        """True if only the beginning of the message was kept."""
-        return "cut" in self.attributes
+
+def _cause(reason: str) -> str:
+    """Return a reason without the numbers that each event has others of.
+
+    Those are amounts, and what stands alone in the text of an answer. The status of the answer,
+    other codes, addresses, and numbers in names tell causes apart.
+    """
+    match = _answer.search(reason)
+    start = match.end() if match else len(reason)
+    text = _numbers.sub(lambda number: number["code"] or "#", reason[start:])
+    return _amounts.sub(r"# \1", reason[:start]) + text
 
 
 def count_events(letter: Letter) -> int:
@@ -112,8 +125,8 @@ def count_events(letter: Letter) -> int:
 
 def read_content(letter: Letter, *, ingress: bool) -> Content:
     """Read a dead letter; `problem` has the reason if that fails."""
-    if letter.is_cut:
-        return Content(problem=f"cut: {letter.attribute('cut')}")
+    if cut := letter.attribute("cut"):
+        return Content(problem=f"cut: {cut}")
     try:
         body = unwrap(letter.body)
         if ingress and not is_envelope(body):
@@ -121,13 +134,12 @@ def read_content(letter: Letter, *, ingress: bool) -> Content:
         deliveries = unpack(body, letter.history.created or letter.sent)
     except ValueError as error:
         return Content(problem=str(error))
-    return Content(len(deliveries), deliveries, [delivery.event for delivery in deliveries])
+    return Content(deliveries, [delivery.event for delivery in deliveries])
 
 
 def _read_source_message(body: str) -> Content:
     """Read a message as its source sent it; one in no known dialect can be sent again unread."""
     try:
-        events = sources.events(body)
+        return Content(events=sources.events(body))
     except BadEvent:
         return Content()
-    return Content(len(events), events=events)

@@ -4,18 +4,17 @@ The time at which an event came to us, `created`, stays.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from msgspec import structs
 
-from bucketcast.delivery import dead_letters
-from bucketcast.delivery.dead_letters import Dead, unwrap
-from bucketcast.delivery.envelope import Delivery, TooLarge, pack
+from bucketcast.delivery.dead_letters import fit, unwrap
+from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.dlq.filters import Filter
-from bucketcast.dlq.letter import Content, Letter, read_content
+from bucketcast.dlq.letter import MOVED_FROM, SENT, Content, Letter, read_content
 from bucketcast.limits import MESSAGE_EVENTS
 
 
@@ -40,14 +39,6 @@ class Packed(NamedTuple):
 
     message: Outgoing
     plans: Sequence[Plan]
-
-
-@dataclass(slots=True)
-class Repacked:
-    """Messages to send, and letters that fit into none."""
-
-    messages: list[Packed] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
 
 
 def make_plan(letter: Letter, wanted: Filter, now: int, *, ingress: bool) -> Plan | None:
@@ -75,13 +66,13 @@ def limit_events(plan: Plan, most: int) -> Plan:
     return replace(plan, chosen=plan.chosen[:most], remaining=remaining, number=most)
 
 
-def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MESSAGE_EVENTS) -> Repacked:
+def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MESSAGE_EVENTS) -> list[Packed]:
     """Pack the chosen events of several letters into as few messages as possible.
 
     Sent to another target, they lose their topic. With `most` 1 each event is a message of its own,
     as FIFO queues need it.
     """
-    result = Repacked()
+    messages: list[Packed] = []
     alike: dict[History, list[Plan]] = {}
     for plan in plans:
         history = plan.letter.history if same_target else History()
@@ -92,32 +83,20 @@ def repack(plans: Sequence[Plan], *, same_target: bool, most: int = MESSAGE_EVEN
         else:
             after = history.for_redrive(created=plan.letter.sent)
             whole = Outgoing(unwrap(plan.letter.body), history=after)
-            result.messages.append(Packed(whole, [plan]))
+            messages.append(Packed(whole, [plan]))
     for history, group in alike.items():
-        try:
-            result.messages += _pack(group, history, most=most)
-        except TooLarge:
-            for plan in group:
-                try:
-                    result.messages += _pack([plan], history, most=most)
-                except TooLarge as error:
-                    result.failed[plan.letter.id] = str(error)
-    return result
+        messages += _pack(group, history, most=most)
+    return messages
 
 
 def remaining_messages(plan: Plan) -> list[Outgoing]:
-    """Return the letters that hold the events that stay, if any do.
+    """Return the letters that hold the events that stay, if any do: in all else they are the old.
 
-    Raises:
-        TooLarge: an event fits into no message.
+    Each event fits into a message, as it was in one.
     """
     old = plan.letter
-    about = old.attribute("rule"), old.attribute("answer")
-    whole = Dead(old.body, old.history, old.error, old.reason, *about)
-    return [
-        dead_letters.letter(whole._replace(body=message.body), old.attribute("target"))
-        for message in pack(plan.remaining)
-    ]
+    attributes = {**old.attributes, SENT: str(old.sent), MOVED_FROM: old.queue_arn}
+    return [fit(message.body, attributes) for message in pack(plan.remaining)]
 
 
 def _pack(plans: Sequence[Plan], history: History, *, most: int) -> list[Packed]:

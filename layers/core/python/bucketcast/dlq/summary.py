@@ -14,7 +14,8 @@ OTHER = "(other reasons)"
 class Group:
     """Letters of one target, rule, topic and reason, with the id of one of them, as `example`.
 
-    `id` is that of `Letter.group`, "" for letters beyond the last group. Times are Unix ms.
+    `id` is that of `Letter.group`, "" for letters beyond the last group, which no command takes.
+    Times are Unix ms.
     """
 
     target: str
@@ -32,7 +33,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        return group_name(self.target, self.id)
+        return group_name(self.target, self.id or "other")
 
     def add(self, letter: Letter, events: int) -> None:
         self.messages += 1

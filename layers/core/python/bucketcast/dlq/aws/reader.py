@@ -3,7 +3,8 @@
 SQS hides a message from other readers when it is received. Here it is hidden for a few seconds at a
 time, again and again while the reading goes on, and made visible at its end. So an interrupted
 command hides nothing for longer than `HIDDEN_SECONDS`. What was sent after the beginning is left
-out: however much arrives, the reading ends. Messages that another reader has received are not seen.
+out: however much arrives, the reading ends. A message that SQS moved does not say when it came: of
+these no more are read than were there. Messages that another reader has received are not seen.
 """
 
 import time
@@ -14,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from bucketcast.delivery.queue import SQS_ERRORS, Queue
-from bucketcast.dlq.letter import Letter
+from bucketcast.dlq.letter import MOVED_FROM, SENT, Letter
 from bucketcast.limits import SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Reader:
     take 16 bytes per message. `expected` is the approximate number of messages. With a limit of
     `seconds` it ends after these, or as soon as it has the expected number. At most `at_once`
     messages are received in a round. `later` is the number of those sent after it began, and
-    `unread` the approximate number of those that it had not read when it ended.
+    `unread` the approximate number of those that it had not read when it `ended`.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Reader:
         self._held: dict[bytes, tuple[str, float]] = {}
         self._later: dict[bytes, tuple[str, float]] = {}
         self.unread = 0
+        self.ended = False
         self._pool = ThreadPoolExecutor(_AT_ONCE // SQS_CALL_MESSAGES)
 
     @property
@@ -111,6 +113,7 @@ class Reader:
         # The number is approximate: a queue that gives nothing is empty, whatever was expected.
         if fruitless < _FRUITLESS or self._own.fifo:
             self.unread = max(0, self._expected - self.seen)
+        self.ended = True
 
     def forget(self, letters: Iterable[Letter]) -> None:
         """Forget deleted messages, which need not be made visible again."""
@@ -147,14 +150,22 @@ class Reader:
         until = time.monotonic() + HIDDEN_SECONDS
         letters = []
         for message in messages:
-            read, digest = letter(message), _digest(message["MessageId"])
-            hidden = self._held if read.sent < self._began else self._later
+            digest = _digest(message["MessageId"])
+            hidden = self._later if self._is_later(message, digest) else self._held
             hidden.pop(digest, None)
-            hidden[digest] = read.receipt, until  # only the last receipt is valid
+            hidden[digest] = message["ReceiptHandle"], until  # only the last receipt is valid
             if hidden is self._held and digest not in self._seen:
                 self._seen.add(digest)
-                letters.append(read)
+                letters.append(letter(message))
         return letters
+
+    def _is_later(self, message: Any, digest: bytes) -> bool:
+        """Return True if a message came after the beginning, as far as one can tell."""
+        system = message["Attributes"]
+        if int(system["SentTimestamp"]) >= self._began:
+            return True
+        full = self.seen >= self._expected and digest not in self._seen
+        return full and "DeadLetterQueueSourceArn" in system
 
     def _renew(self) -> None:
         """Hide what would soon be visible again, but not too many, nor what is sent later."""
@@ -184,17 +195,19 @@ class Reader:
 
 
 def letter(message: Any) -> Letter:
-    """Return the letter of a received message."""
-    system = message.get("Attributes", {})
-    attributes = message.get("MessageAttributes") or {}
+    """Return the letter of a received message; a rest has the time and the queue of the whole."""
+    system = message["Attributes"]
+    values = message.get("MessageAttributes") or {}
+    attributes = {name: value.get("StringValue") or "" for name, value in values.items()}
+    whole_sent = attributes.get(SENT, "")
     return Letter(
         message["MessageId"],
         message["ReceiptHandle"],
         message["Body"],
-        int(system.get("SentTimestamp", 0)),
+        int(whole_sent if whole_sent.isdecimal() else system["SentTimestamp"]),
         int(system.get("ApproximateReceiveCount", 0)),
-        {name: attribute.get("StringValue") or "" for name, attribute in attributes.items()},
-        system.get("DeadLetterQueueSourceArn", ""),
+        attributes,
+        system.get("DeadLetterQueueSourceArn") or attributes.get(MOVED_FROM, ""),
     )
 
 

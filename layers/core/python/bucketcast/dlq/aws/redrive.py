@@ -22,12 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bucketcast.delivery.envelope import TooLarge
-from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, together
+from bucketcast.delivery.queue import SQS_ERRORS, Queue, together
+from bucketcast.dlq.aws.queues import DeadQueue
 from bucketcast.dlq.aws.reader import Reader
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter
-from bucketcast.dlq.repack import Plan, limit_events, make_plan, remaining_messages, repack
+from bucketcast.dlq.repack import Packed, Plan, limit_events, make_plan, remaining_messages, repack
 from bucketcast.limits import MESSAGE_EVENTS, SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
@@ -54,19 +54,6 @@ class Result:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """A destination of letters: the queue, and the ARN of its target, "" for the ingress queue.
-
-    `title` is what people call it.
-    """
-
-    url: str
-    arn: str
-    title: str
-    same_target: bool = True
-
-
 class RateLimit:
     """A limit on the events sent per second; a `rate` of None is no limit."""
 
@@ -88,17 +75,16 @@ class RateLimit:
 class Mover:
     """The common part of redrive and purge: read, choose, keep the rest, delete.
 
-    `queue` is the URL of the dead-letter queue; ages are those at the time `began`. Letters that
-    cannot be read stay, unless `unreadable` ones are moved too. `progress` is called after each
-    batch. At most `most` events are moved, but a message as its source sent it is not split.
+    Ages are those at the time `began`. Letters that cannot be read stay, unless `unreadable` ones
+    are moved too. `progress` is called after each batch. At most `most` events are moved, but a
+    message as its source sent it is not split.
     """
 
     reader: Reader
-    queue: str
+    queue: DeadQueue
     sqs: "SQSClient"
     wanted: Filter
     _: KW_ONLY
-    ingress: bool
     began: int
     progress: Callable[[], None] = lambda: None
     most: int | None = None
@@ -139,22 +125,16 @@ class Mover:
         return [limit_events(plan, room) for plan in plans[:room]]
 
     def _plan(self, letter: Letter) -> Plan | None:
-        plan = make_plan(letter, self.wanted, self.began, ingress=self.ingress)
+        plan = make_plan(letter, self.wanted, self.began, ingress=self.queue.ingress)
         if plan is None:
             self.result.skipped += 1
         return plan
 
     def _move(self, plans: Sequence[Plan], move: Callable[[Sequence[Plan]], set[str]]) -> int:
         """Move some letters and return the number of their events."""
-        remaining: dict[str, list[Outgoing]] = {}
-        for plan in plans:
-            try:
-                remaining[plan.letter.id] = remaining_messages(plan)
-            except TooLarge as error:
-                self.result.problems[str(error)] += plan.number
-        moved_ids = move([plan for plan in plans if plan.letter.id in remaining])
+        moved_ids = move(plans)
         moved = [plan for plan in plans if plan.letter.id in moved_ids]
-        refused = self._return_remaining(moved, remaining)
+        refused = self._return_remaining(moved)
         self.result.repeatable += len(refused)
         self._delete([plan.letter for plan in moved if plan.letter.id not in refused])
         for plan in moved:
@@ -163,13 +143,10 @@ class Mover:
             self.result.reasons[plan.letter.reason[:200]] += plan.number
         return sum(plan.number for plan in moved)
 
-    def _return_remaining(
-        self, plans: Sequence[Plan], remaining: Mapping[str, Sequence[Outgoing]]
-    ) -> Mapping[str, str]:
+    def _return_remaining(self, plans: Sequence[Plan]) -> Mapping[str, str]:
         """Send the remaining events to the dead-letter queue; return errors by the letters' ids."""
-        messages = [(message, plan) for plan in plans for message in remaining[plan.letter.id]]
-        refused = send_messages(Queue(self.queue, self.sqs), [message for message, _ in messages])
-        reasons = {messages[index][1].letter.id: reason for index, reason in refused.items()}
+        rests = [Packed(rest, [plan]) for plan in plans for rest in remaining_messages(plan)]
+        reasons = send_packed(Queue(self.queue.dead, self.sqs), rests)
         for plan in plans:
             if plan.letter.id in reasons:
                 self.result.failed[reasons[plan.letter.id]] += len(plan.remaining)
@@ -194,7 +171,7 @@ class Mover:
         """Delete letters; return those that SQS did not delete."""
         try:
             answer = self.sqs.delete_message_batch(
-                QueueUrl=self.queue,
+                QueueUrl=self.queue.dead,
                 Entries=[
                     {"Id": str(index), "ReceiptHandle": letter.receipt}
                     for index, letter in enumerate(letters)
@@ -205,34 +182,28 @@ class Mover:
         return [letters[int(entry["Id"])] for entry in answer.get("Failed", ())]
 
 
-def sender(mover: Mover, to: Destination) -> Callable[[Sequence[Plan]], set[str]]:
-    """Return a function that sends the events of letters to a queue."""
-    queue = Queue(to.url, mover.sqs)
+def sender(mover: Mover, to: DeadQueue) -> Callable[[Sequence[Plan]], set[str]]:
+    """Return a function that sends the events of letters to the queue that `to` belongs to."""
+    queue, same_target = Queue(to.own, mover.sqs), to.dead == mover.queue.dead
 
     def send(plans: Sequence[Plan]) -> set[str]:
-        packed = repack(plans, same_target=to.same_target, most=together(to.url, MESSAGE_EVENTS))
-        refused = send_messages(queue, [item.message for item in packed.messages])
-        refused_ids = {
-            plan.letter.id: reason
-            for index, reason in refused.items()
-            for plan in packed.messages[index].plans
-        }
+        packed = repack(plans, same_target=same_target, most=together(to.own, MESSAGE_EVENTS))
+        refused = send_packed(queue, packed)
         for plan in plans:
-            if plan.letter.id in packed.failed:
-                mover.result.problems[packed.failed[plan.letter.id]] += plan.number
-            elif plan.letter.id in refused_ids:
-                mover.result.failed[refused_ids[plan.letter.id]] += plan.number
-        return {plan.letter.id for plan in plans} - refused_ids.keys() - packed.failed.keys()
+            if plan.letter.id in refused:
+                mover.result.failed[refused[plan.letter.id]] += plan.number
+        return {plan.letter.id for plan in plans} - refused.keys()
 
     return send
 
 
-def send_messages(queue: Queue, messages: Sequence[Outgoing]) -> Mapping[int, str]:
-    """Send messages; return the errors of those that SQS refused, by index."""
+def send_packed(queue: Queue, packed: Sequence[Packed]) -> Mapping[str, str]:
+    """Send messages; return the errors of those that SQS refused, by the ids of their letters."""
     try:
-        return queue.send(messages)
+        refused = queue.send([each.message for each in packed])
     except SQS_ERRORS as error:
-        return dict.fromkeys(range(len(messages)), str(error))
+        refused = dict.fromkeys(range(len(packed)), str(error))
+    return {plan.letter.id: refused[index] for index in refused for plan in packed[index].plans}
 
 
 def _portions(plans: Sequence[Plan]) -> list[Sequence[Plan]]:

@@ -12,9 +12,9 @@ import click
 from bucketcast.aws.clients import aws_errors
 from bucketcast.destination import short_name
 from bucketcast.dlq.aws import queues
-from bucketcast.dlq.aws.queues import CLOCK_SECONDS
+from bucketcast.dlq.aws.queues import CLOCK_SECONDS, DeadQueue
 from bucketcast.dlq.aws.reader import Reader
-from bucketcast.dlq.aws.redrive import Destination, Mover, RateLimit, Result, sender
+from bucketcast.dlq.aws.redrive import Mover, RateLimit, Result, sender
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
 from bucketcast.dlq.command.options import Chosen, chosen, filter_options, queue_name, to_filter
@@ -28,6 +28,7 @@ from bucketcast.dlq.command.queue import (
 )
 from bucketcast.dlq.command.read import group_document
 from bucketcast.dlq.filters import Filter
+from bucketcast.dlq.repack import limit_events
 from bucketcast.dlq.summary import Summary
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import SQS_CALL_MESSAGES
@@ -88,7 +89,7 @@ def redrive(
     destination = _destination(selection, to)
     wanted = to_filter(target, options)
     if dry_run:
-        return _count(out, selection, wanted, destination)
+        return _count(out, selection, wanted, destination, limit)
     # With a rate only as much is read at once as is sent before it would be visible again.
     slowly = {"at_once": ceil(min(rate, SQS_CALL_MESSAGES))} if rate else {}
     with aws_errors(), open_reader(out, selection, "redriving", **slowly) as (reader, report):
@@ -96,7 +97,7 @@ def redrive(
         send = sender(mover, destination)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
     outcome = f"sent to {destination.title}"
-    return _report(out, selection, mover.result, outcome, ended=ended, reader=reader)
+    return _report(out, selection, mover, outcome, ended=ended)
 
 
 @click.command()
@@ -125,8 +126,9 @@ def purge(
     wanted = to_filter(target, options)
     if not yes:
         contents = f"about {counted(selection.depth.all, 'message')} in {selection.queue.title}"
-        which = f"group {target.group}" if target.group else "those that match"
-        out.confirm(f"Remove {which} of {contents}?")
+        which = "those that match of" if wanted != Filter() else "all,"
+        most = f"{counted(limit, 'event')} at the most of " if limit else ""
+        out.confirm(f"Remove {most}{which} {contents}?")
     line = partial(records.line, target=selection.queue.name)
     with (
         aws_errors(),
@@ -136,11 +138,11 @@ def purge(
         mover = _mover(selection, reader, wanted, report, most=limit, unreadable=True)
         ended = _run(partial(mover.run, backup.add))
     outcome = f"removed; they are in {path}"
-    return _report(out, selection, mover.result, outcome, ended=ended, reader=reader)
+    return _report(out, selection, mover, outcome, ended=ended)
 
 
-def _destination(selection: Selection, to: str) -> Destination:
-    """Return the destination of letters.
+def _destination(selection: Selection, to: str) -> DeadQueue:
+    """Return the queue whose own one letters are sent to.
 
     Raises:
         BucketcastError: nothing reads that queue.
@@ -152,7 +154,7 @@ def _destination(selection: Selection, to: str) -> Destination:
             raise BucketcastError(
                 f"the target of {queue.title} was removed: name another one with --to"
             )
-        return Destination(queue.own, queue.target.arn if queue.target else "", queue.title)
+        return queue
     if queue.ingress:
         raise BucketcastError(
             "--to is not allowed with ingress: rules choose the targets of its events"
@@ -162,22 +164,26 @@ def _destination(selection: Selection, to: str) -> Destination:
         raise BucketcastError(
             f"--to {short_name(to)} is not a deployed target; `bucketcast target ls` lists them"
         )
-    is_same = other.dead == queue.dead
-    return Destination(other.own, other.target.arn, other.title, same_target=is_same)
+    return other
 
 
-def _count(out: Output, selection: Selection, wanted: Filter, destination: Destination) -> int:
+def _count(
+    out: Output, selection: Selection, wanted: Filter, destination: DeadQueue, limit: int | None
+) -> int:
     summary, problems = Summary(), 0
     with aws_errors(), open_reader(out, selection, "counting") as (reader, report):
         for plan in matching_plans(reader, selection, wanted, report):
             if plan.problem:
                 problems += plan.number
-            else:
-                summary.add(plan.letter, selection.queue.name, plan.number)
+                continue
+            allowed = limit_events(plan, limit - summary.events) if limit else plan
+            summary.add(plan.letter, selection.queue.name, allowed.number)
+            if limit and summary.events >= limit:
+                break
     groups = list(summary.groups())
     document = {
         "dry_run": True,
-        "to": destination.arn or selection.queue.name,
+        "to": destination.name,
         "events": summary.events,
         "unusable": problems,
         "reasons": [group_document(group) for group in groups],
@@ -185,11 +191,12 @@ def _count(out: Output, selection: Selection, wanted: Filter, destination: Desti
     lines = [f"{counted(group.events, 'event')}: {group.reason}" for group in groups]
     first = f"{counted(summary.events, 'event')} would be sent to {destination.title}"
     out.answer(document, first, *lines)
-    notes = unread_notes(selection, reader)
+    unread = unread_notes(selection, reader)
+    notes = [*unread]
     if problems:
         notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
     out.notes(notes)
-    return 1 if reader.unread else 0
+    return 1 if unread else 0
 
 
 def _mover(
@@ -199,15 +206,13 @@ def _mover(
     report: Callable[[], None],
     **options: Any,
 ) -> Mover:
-    queue, sqs = selection.queue, selection.aws.sqs
     # What comes back from now on is not sent a second time.
     time.sleep(CLOCK_SECONDS)
     return Mover(
         reader,
-        queue.dead,
-        sqs,
+        selection.queue,
+        selection.aws.sqs,
         wanted,
-        ingress=queue.ingress,
         began=selection.began,
         progress=report,
         **options,
@@ -223,10 +228,9 @@ def _run(move: Callable[[], Result]) -> bool:
     return True
 
 
-def _report(
-    out: Output, selection: Selection, result: Result, outcome: str, *, ended: bool, reader: Reader
-) -> int:
+def _report(out: Output, selection: Selection, mover: Mover, outcome: str, *, ended: bool) -> int:
     """Print the result of a run and return the exit code."""
+    result, reader = mover.result, mover.reader
     failed = sum(result.failed.values())
     document = {
         "target": selection.queue.name,
@@ -253,9 +257,10 @@ def _report(
             f"{counted(result.repeatable, 'message')} not deleted: what was taken may come twice"
         )
     again = "run the same command again for the rest"
-    notes += unread_notes(selection, reader, f": {again}")
+    unread = unread_notes(selection, reader, f": {again}")
+    notes += unread
     if not ended:
         notes.append(f"interrupted: {again}")
     out.answer(document, f"{counted(result.moved, 'event')} {outcome}")
     out.notes(notes)
-    return 1 if reader.unread or failed or result.repeatable or not ended else 0
+    return 1 if unread or failed or result.repeatable or not ended else 0

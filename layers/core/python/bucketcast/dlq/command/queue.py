@@ -123,18 +123,20 @@ def matching_plans(
 
 
 def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[str]:
-    """Return notes on what was not read, with a hint how it would be."""
+    """Return notes on what was not read, with a hint how it would be; none if it was stopped."""
     name, depth = selection.queue.title, selection.depth
-    notes = []
+    notes: list[str] = []
+    if not reader.ended:
+        return notes
     if reader.unread:
         if selection.queue.in_order:
             hint = ": a FIFO queue shows what comes behind them when they are gone"
         notes.append(
             f"{name}: only {reader.seen:,} of about {depth.visible:,} messages were read{hint}"
         )
-    if depth.in_flight:
+    if left := min(depth.in_flight, depth.all - reader.seen):
         notes.append(
-            f"{name}: about {depth.in_flight:,} messages were in flight elsewhere and not read: "
+            f"{name}: about {left:,} messages were in flight elsewhere and not read: "
             f"another command reads them, or one was killed; try again in {HIDDEN_SECONDS} seconds"
         )
     return notes

@@ -4,8 +4,8 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import partial
-from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ from bucketcast.dlq.command.queue import (
 )
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter, count_events
-from bucketcast.dlq.repack import make_plan
+from bucketcast.dlq.repack import Plan, make_plan
 from bucketcast.dlq.summary import Group, Summary
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
@@ -51,8 +51,9 @@ LETTER_COLUMNS: Final = ("ID", "DEAD AT", "EVENT", "OBJECT", "REASON")
 def ls(out: Output, /, target: Chosen, *, everything: bool, **options: Any) -> None:
     """Count dead letters by group: those of one target, rule and reason, with their ages.
 
-    Reasons that differ in numbers only are one group. Every command takes the name of a group where
-    it takes a target. What is read in a second is counted, and what arrives meanwhile is left out.
+    Lone numbers in the text of an answer may differ within a group. Every command takes the name of
+    a group where it takes a target. What is read in a second is counted, and what arrives meanwhile
+    is left out.
 
     \b
     Examples:
@@ -99,10 +100,10 @@ def rows(groups: Iterable[Group]) -> list[tuple[str, ...]]:
 @click.argument("target", metavar="TARGET", type=chosen)
 @filter_options
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=1, show_default=True, help="How many to show."
+    "--limit", type=click.IntRange(min=1), help="How many to show.  [default: 1, or all of the ids]"
 )
 @shared
-def show(out: Output, /, target: Chosen, *, limit: int, **options: Any) -> None:
+def show(out: Output, /, target: Chosen, *, limit: int | None, **options: Any) -> None:
     """Show dead letters: event, reason, attempts, times, and the bytes that would be sent now.
 
     \b
@@ -111,8 +112,15 @@ def show(out: Output, /, target: Chosen, *, limit: int, **options: Any) -> None:
       bucketcast dlq show webhook:primary --id 5fea7756-0ea4-451a-a703-a558b933e274
     """  # noqa: D301 - click reads the character
     selection, wanted = select_queue(out, target.queue), to_filter(target, options)
+    if limit is None and not wanted.ids:
+        limit = 1
+    plans: list[Plan] = []
     with aws_errors(), make_reader(selection) as reader:
-        plans = [*islice(matching_plans(reader, selection, wanted), limit)]
+        for plan in matching_plans(reader, selection, wanted):
+            plans.append(plan)
+            # An id of an event may be that of several letters: a copy for each rule.
+            if len(plans) == limit or {*wanted.ids} == {each.letter.id for each in plans}:
+                break
     queue, kind = selection.queue, None
     if queue.target:
         kind = offline_target(Destination.of(queue.name), selection.deployment, selection.aws)
@@ -121,8 +129,7 @@ def show(out: Output, /, target: Chosen, *, limit: int, **options: Any) -> None:
     out.answer({"dead_letters": entries}, *lines[:-1])
     if not entries:
         out.note("no dead letters found")
-    if len(entries) < limit:
-        out.notes(unread_notes(selection, reader))
+    out.notes(unread_notes(selection, reader))
 
 
 def letter_rows(
@@ -179,12 +186,13 @@ def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any)
                 for plan in matching_plans(reader, selection, wanted, report):
                     file.add([plan])
                     number += 1
-    out.notes(unread_notes(selection, reader))
+    notes = unread_notes(selection, reader)
+    out.notes(notes)
     if path is not None:
         out.answer(
             {"messages": number, "file": str(path)}, f"{counted(number, 'message')} in {path}"
         )
-    return 1 if reader.unread else 0
+    return 1 if notes else 0
 
 
 def count(
@@ -232,17 +240,4 @@ def _number(letter: Letter, wanted: Filter, *, ingress: bool) -> int:
 
 
 def group_document(group: Group) -> dict[str, Any]:
-    return {
-        "id": group.id,
-        "target": group.target,
-        "rule": group.rule,
-        "error": group.error,
-        "reason": group.reason,
-        "topic": group.topic,
-        "moved_by": group.moved_by,
-        "events": group.events,
-        "messages": group.messages,
-        "oldest": clock(group.oldest),
-        "newest": clock(group.newest),
-        "example": group.example,
-    }
+    return {**asdict(group), "oldest": clock(group.oldest), "newest": clock(group.newest)}
