@@ -112,18 +112,12 @@ def test_envelope_of_a_newer_version_stays_with_that_problem() -> None:
 
 @pytest.mark.parametrize("text", ["hello", "[]", '{"v": 1}', '{"zstd": 5}'])
 def test_message_that_is_no_envelope_counts_as_one_and_stays(text: str) -> None:
-    plan = make_plan(letter(text), Filter(), NOW, ingress=False)
-    assert plan is not None
-    assert plan.problem
+    assert planned(letter(text)).problem
     assert count_events(letter(text)) == 1
 
 
 def test_cut_letter_cannot_be_sent() -> None:
-    plan = make_plan(
-        letter("abc", **WHY, cut="this is the beginning"), Filter(), NOW, ingress=False
-    )
-    assert plan is not None
-    assert "cut" in plan.problem
+    assert "cut" in planned(letter("abc", **WHY, cut="this is the beginning")).problem
 
 
 @pytest.mark.parametrize(
@@ -243,13 +237,9 @@ def test_message_of_a_source_is_sent_to_ingress_unchanged(to: str) -> None:
 
 def test_ingress_message_is_redriven_whole_even_if_unreadable() -> None:
     good = letter(message(record("in/a"), record("b")))
-    plan = make_plan(good, Filter(prefix="in/"), NOW, ingress=True)
-    assert plan is not None
-    assert len(plan.content.events) == 2
+    assert len(planned(good, Filter(prefix="in/"), ingress=True).content.events) == 2
     assert make_plan(good, Filter(prefix="x/"), NOW, ingress=True) is None
-    bad = make_plan(letter("hello"), Filter(), NOW, ingress=True)
-    assert bad is not None
-    assert not bad.problem
+    assert not planned(letter("hello"), ingress=True).problem
 
 
 @pytest.mark.parametrize(

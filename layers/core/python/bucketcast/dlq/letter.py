@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Literal
 
 from bucketcast import sources
 from bucketcast.delivery.dead_letters import unwrap
@@ -19,12 +18,10 @@ from bucketcast.errors import BadEvent
 from bucketcast.event import Event
 
 GROUP_DIGITS = 10
-MovedBy = Literal["bucketcast", "sqs", "eventbridge"]
 SENT = "sent"
 MOVED_FROM = "moved_from"
 """The attributes of a letter that is the rest of another: when it was sent, and `queue_arn`."""
 _EVENTBRIDGE_CODE = "ERROR_CODE"
-_EVENTBRIDGE_TEXT = "ERROR_MESSAGE"
 _amounts = re.compile(r"(?<![\w.-])[0-9]+ (bytes|days|tries|ms|milliseconds)\b")
 _answer = re.compile(r"\banswered [0-9]+: ")
 _numbers = re.compile(
@@ -64,8 +61,11 @@ class Letter:
     queue_arn: str = ""
 
     @property
-    def moved_by(self) -> MovedBy:
-        """The mover; a message that SQS redrove and moved again still has its former reason."""
+    def moved_by(self) -> str:
+        """The mover: `bucketcast`, `sqs` or `eventbridge`.
+
+        A message that SQS redrove and moved again still has its former reason.
+        """
         if "reason" in self.attributes and not self.queue_arn:
             return "bucketcast"
         return "eventbridge" if _EVENTBRIDGE_CODE in self.attributes else "sqs"
@@ -76,7 +76,7 @@ class Letter:
         if self.moved_by == "bucketcast":
             return self.attributes["reason"]
         if self.moved_by == "eventbridge":
-            return f"EventBridge could not deliver it: {self.attribute(_EVENTBRIDGE_TEXT)}"
+            return f"EventBridge could not deliver it: {self.attribute('ERROR_MESSAGE')}"
         last_failure = self.history.reason or self.attribute("reason")
         suffix = f"; the last known failure: {last_failure}" if last_failure else ""
         return f"SQS moved it: received too often, no reason recorded{suffix}"
