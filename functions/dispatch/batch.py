@@ -16,13 +16,13 @@ from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.latency import histogram
 from bucketcast.delivery.messages import Message, Outcome
-from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.policy import NO_ANSWER, Policy
 from bucketcast.delivery.redaction import hide_secrets, shorten
 from bucketcast.delivery.sender import Sender
 from bucketcast.diagnose.target import diagnose
-from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized, name_of
+from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized, Retryable, name_of
 from bucketcast.finding import Finding
-from bucketcast.limits import COUNT_SECONDS
+from bucketcast.limits import COUNT_SECONDS, CRASHED_RECEIVES
 from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.settings.types import REFERENCE
@@ -116,6 +116,7 @@ def deliver(  # noqa: PLR0913 - one batch, and its observers
         on_begun=on_begun,
         on_outcomes=on_outcomes,
     )
+    _note_end(messages, outcome)
     if outcome.reason is not None:
         telemetry.logger.warning(
             "events are lost" if policy.once and outcome.dead else "not all events arrived",
@@ -146,16 +147,25 @@ def answer(stay: Iterable[str]) -> dict[str, Any]:
     return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in stay]}
 
 
+def _note_end(messages: Sequence[Message], outcome: Outcome) -> None:
+    """Note messages with which functions ended as failed, if nothing else came of the batch."""
+    ended = sum(message.receives > CRASHED_RECEIVES for message in messages)
+    if ended and not (outcome.delivered or outcome.retried or outcome.dead or outcome.waiting):
+        outcome.reason, outcome.retried = Retryable(NO_ANSWER), ended
+
+
 def _last(outcome: Outcome) -> Last:
     """Return the target's last success and failure, as far as this batch shows them."""
     now = round(time.time() * 1000)
     reason = outcome.reason if outcome.retried or outcome.dead else None
+    oldest = now - round(outcome.oldest * 1000)
     return Last(
         success=now if outcome.delivered else 0,
         failure=now if reason else 0,
         error=name_of(reason) if reason else "",
         reason=str(reason)[:_REASON_LENGTH] if reason else "",
-        oldest=now - round(outcome.oldest * 1000),
+        oldest=oldest,
+        left=oldest if outcome.retried or not (outcome.delivered or outcome.dead) else 0,
     )
 
 

@@ -41,6 +41,8 @@ def test_a_target_is_probed_again_after_a_minute(
 def test_a_target_that_refuses_all_events_is_not_green(site: Site, aws: MotoAws) -> None:
     last = Last(failure=round(time.time() * 1_000), error="Retryable", reason="answered 503")
     Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK_ARN, Counts(failed=30), last)
+    queue = aws.queue("Bucketcast-webhook-primary")
+    aws.sqs.send_message(QueueUrl=queue, MessageBody="x")
     page = site.get(TARGET).text
     assert ('"state failing"' in page, "state online" in page) == (True, False)
     site.get("/")

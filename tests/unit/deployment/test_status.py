@@ -48,18 +48,56 @@ def test_state_is_said_by_what_happened_to_events(
     assert condition(target, health, outage, last) == expected
 
 
+DAY = 86_400_000
+NOW = 100 * DAY
+SINCE = NOW - 780_000
+GOOD = Last(success=NOW - 3 * DAY, oldest=NOW - 3 * DAY - 300, tried=200, taken=200)
+REFUSED = Last(failure=NOW, error="Rejected", oldest=NOW, tried=6, failing=SINCE, dead=NOW)
+DELIVERED = Last(DAY, DAY - 9, "Retryable", oldest=DAY, tried=7, taken=1, failing=7, left=6)
+MOST = Last(NOW - 5, NOW, "Retryable", "503", NOW - 9, 9_000, 900, SINCE, SINCE - 9)
+HELD = Last(NOW - 2 * DAY, oldest=NOW - 9, tried=9, taken=9, left=NOW - DAY)
+DIED = Last(failure=NOW, error="Crashed", oldest=NOW - 9, tried=3, failing=SINCE, left=SINCE - 9)
+
+
 @pytest.mark.parametrize(
-    ("waiting", "last", "began", "expected"),
+    ("waiting", "in_flight", "outage", "last", "expected"),
     [
-        (3, 70, 20, 20),  # what has just come hides what waits
-        (3, 10, 20, 10),
-        (3, 70, 0, 70),
-        (3, 0, 20, 20),
-        (0, 70, 20, 0),
+        # Tried six times, delivered, and quiet: each event counts once.
+        (0, 0, None, DELIVERED, ("online", 0, 0)),
+        (1, 1, None, DELIVERED, ("online", 0, 0)),
+        (0, 0, None, DELIVERED._replace(success=0), ("online", 0, 0)),  # another function's success
+        # A time-out among successes, and one that is tried again.
+        (0, 0, None, Last(NOW, NOW - 5, tried=101, taken=100), ("online", 0, 0)),
+        (2, 1, None, Last(NOW - 5, NOW, "TimedOut", "", NOW - 9, 2, 1, 9, 9), ("online", 0, 0)),
+        # Nothing waits where all is refused, or was until it was repaired.
+        (0, 0, None, REFUSED, ("failing", SINCE, 0)),
+        (1, 1, None, REFUSED, ("failing", SINCE, 0)),
+        (0, 0, None, REFUSED._replace(success=NOW + 9), ("online", 0, 0)),
+        # Down for 13 minutes, with the breaker closed, open, or as nobody knows what waits.
+        (500, 20, None, MOST, ("failing", SINCE, SINCE - 9)),
+        (20, 20, None, MOST, ("failing", SINCE, SINCE - 9)),
+        (500, 20, Outage(SINCE, NOW), Last(oldest=NOW), ("failing", SINCE, SINCE)),
+        (None, None, None, MOST, ("failing", SINCE, 0)),
+        # Paused: what waits in large messages is hidden, as if it were being tried.
+        (500, 20, Outage(0, 0, paused=7), HELD, ("paused", 7, NOW - DAY)),
+        (20, 20, Outage(0, 0, paused=7), HELD, ("paused", 7, NOW - DAY)),
+        # Idle for three days, and then one message in flight.
+        (1, 1, None, GOOD, ("online", 0, 0)),
+        (500, 20, None, GOOD, ("online", 0, 0)),
+        # Slower than its events come.
+        (500, 20, None, GOOD._replace(success=NOW, oldest=NOW - DAY), ("online", 0, NOW - DAY)),
+        # Its function ends with every batch.
+        (5_000, 20, None, DIED, ("failing", SINCE, SINCE - 9)),
     ],
 )
-def test_oldest_event_of_an_outage_waits_since_it_began(
-    waiting: int, last: int, began: int, expected: int
+def test_state_and_oldest_are_said_by_few_facts(
+    waiting: int | None,
+    in_flight: int | None,
+    outage: Outage | None,
+    last: Last,
+    expected: tuple[str, int, int],
 ) -> None:
-    health, outage = replace(HEALTHY, waiting=waiting), Outage(began, 90)
-    assert Status(TARGET, health, outage, Last(oldest=last)).oldest == expected
+    health = replace(HEALTHY, waiting=waiting, in_flight=in_flight)
+    status = Status(TARGET, health, outage, last)
+    state, since, _ = status.condition
+    assert (state, since, status.oldest) == expected

@@ -14,10 +14,10 @@ import pytest
 
 from bucketcast.aws import secrets
 from bucketcast.delivery.envelope import Delivery, pack, unpack
-from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.delivery.policy import ATTRIBUTE, NO_ANSWER, History
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import Health
-from bucketcast.deployment.status import condition
+from bucketcast.deployment.status import Condition, condition
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -31,7 +31,7 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
 from tests.unit.samples import TIME, event, lambda_context, received
@@ -260,16 +260,34 @@ def test_target_that_takes_nothing_is_not_online(
     state_table: str,
     error: DeliveryError,
 ) -> None:
-    environ = dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}
-    handler = dispatch.module.build(environ, lambda _: dispatch.kind)
     Fake.answers = dict.fromkeys("abcd", error)
-    handler(invocation(body("a", "b"), body("c"), body("d")), Context(60 * SECONDS))
+    event = invocation(body("a", "b"), body("c"), body("d"))
+    found, last = condition_after(event, dispatch, dynamodb, state_table)
+    assert (found.state, last.taken, last.reason) == ("failing", 0, str(error))
+
+
+def test_target_whose_function_ends_with_every_batch_is_not_online(
+    dispatch: Dispatch, dynamodb: Any, state_table: str
+) -> None:
+    event = invocation(body("a"), body("b", "c"), body("new"))
+    for record in event["Records"][:2]:
+        record["attributes"]["ApproximateReceiveCount"] = "4"
+    found, last = condition_after(event, dispatch, dynamodb, state_table)
+    assert found == Condition("failing", last.failure)
+    assert (Fake.sent, last.reason, last.left) == ([], NO_ANSWER, last.oldest)
+
+
+def condition_after(
+    event: Mapping[str, Any], dispatch: Dispatch, dynamodb: Any, state_table: str
+) -> tuple[Condition, Last]:
+    """Return the target's condition after a call, and what is stored of it."""
+    environ = dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}
+    dispatch.module.build(environ, lambda _: dispatch.kind)(event, Context(60 * SECONDS))
     target = DeployedTarget(ARN, "webhook", "primary", "f", dispatch.own, dispatch.dead)
     health = Health("h", online=True, why="", waiting=4, dead=0)
     last = Counters(state_table, lambda: dynamodb).read_last()[ARN]
     outage = Breakers(state_table, lambda: dynamodb).read().get(ARN)
-    assert condition(target, health, outage, last).state == "failing"
-    assert (last.taken, last.reason) == (0, str(error))
+    return condition(target, health, outage, last), last
 
 
 def probe(dispatch: Dispatch) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -119,8 +119,8 @@ def test_counts_of_another_thread_are_kept_while_they_are_written(
 
 
 def test_counts_and_last_outcome_are_one_call(counters: Counters, operations: list[str]) -> None:
-    last = Last(1, 2, "Error", "why", 3, tried=5, taken=4)
-    counters.add(HOOK, Counts(sent=4, dead=1), last)
+    counters.add(HOOK, Counts(sent=4, dead=1), Last(1, 2, "Error", "why", 3))
+    last = Last(1, 2, "Error", "why", 3, tried=5, taken=4, failing=2, dead=2)
     assert operations == ["UpdateItem"]
     assert (counters.read(), counters.read_last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
 
@@ -135,24 +135,60 @@ def test_fields_that_a_batch_does_not_know_stay(counters: Counters) -> None:
     assert counters.read() == {HOOK: Counts(sent=1, failed=1)}
 
 
-def test_a_target_fails_from_when_most_tries_fail_until_most_go_through(
-    counters: Counters, clock: list[float]
+SPAN = round(TRIES_SECONDS * 1_000)
+
+
+def failed(at: int, number: int = 1) -> tuple[Counts, Last]:
+    """Return what a batch says of which all failed."""
+    return Counts(failed=number), Last(failure=at, left=at - 1)
+
+
+def sent(at: int, number: int = 1) -> tuple[Counts, Last]:
+    return Counts(sent=number), Last(success=at)
+
+
+@pytest.mark.parametrize(
+    ("batches", "failing", "left", "tries"),
+    [
+        ([sent(1, 9), failed(10)], 10, 9, (10, 9)),
+        ([sent(1, 9), failed(10), sent(11)], 0, 0, (11, 10)),
+        ([failed(10, 9), sent(11), failed(12)], 10, 9, (11, 1)),
+        ([failed(10, 9), sent(11), sent(11 + SPAN)], 0, 0, (11, 2)),
+        ([sent(1, 9), failed(1 + 2 * SPAN)], 1 + 2 * SPAN, 2 * SPAN, (1, 0)),
+        ([failed(10, 6), sent(20), failed(20 + SPAN)], 20 + SPAN, 19 + SPAN, (1, 0)),
+        ([failed(10), failed(10 + SPAN * 9)], 10, 9, (2, 0)),
+        ([failed(10), sent(5, 8), failed(11)], 10, 9, (10, 8)),  # an older success is written later
+        ([(Counts(), Last(left=5)), (Counts(), Last(left=7)), sent(8)], 0, 0, (1, 1)),
+        ([(Counts(), Last(left=5)), sent(4), (Counts(), Last(left=7))], 0, 5, (1, 1)),
+        ([sent(1, 1_200), failed(2, 900), failed(3, 9)], 2, 1, (1_054, 600)),
+    ],
+)
+def test_a_trouble_lasts_until_events_go_through_at_all_functions(
+    dynamodb: "DynamoDBClient",
+    state_table: str,
+    batches: Sequence[tuple[Counts, Last]],
+    failing: int,
+    left: int,
+    tries: tuple[int, int],
 ) -> None:
-    for at, counts, failing in (
-        (1, Counts(sent=2, failed=2), 0),
-        (2, Counts(dead=1), 2),
-        (3, Counts(sent=1, failed=9), 2),
-        (4, Counts(sent=20), 0),
-        (5, Counts(failed=20), 5),
-    ):
-        counters.add(HOOK, counts, Last(success=at))
-        assert counters.read_last()[HOOK].failing == failing
-    clock[0] += TRIES_SECONDS
-    counters.add(HOOK, Counts(sent=1), Last(success=6))
-    assert counters.read_last()[HOOK] == Last(6, tried=56, taken=24, failing=5)
-    clock[0] += 2 * TRIES_SECONDS
-    counters.add(HOOK, Counts(sent=1), Last(success=7))
-    assert counters.read_last()[HOOK] == Last(7, tried=1, taken=1)
+    """Each batch is that of another function."""
+    for counts, last in batches:
+        Counters(state_table, lambda: dynamodb).add(HOOK, counts, last)
+    found = Counters(state_table, lambda: dynamodb).read_last()[HOOK]
+    assert (found.failing, found.left, (found.tried, found.taken)) == (failing, left, tries)
+
+
+@pytest.mark.usefixtures("in_steps")
+def test_success_after_a_failure_is_written_at_once(
+    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+) -> None:
+    table: Any = Table(dynamodb, clock, down=False)
+    counters = Counters(state_table, lambda: table)
+    for batch in (failed(1_000), *(sent(1_000 + number) for number in range(1, 40))):
+        counters.add(HOOK, *batch)
+        clock[0] += 1
+    last = counters.read_last()[HOOK]
+    assert (last.success, last.failing, last.left, table.calls) == (1_001, 0, 0, 3)
 
 
 def test_counts_out_of_time_are_written_later(counters: Counters) -> None:
@@ -213,10 +249,7 @@ def test_outage_is_written_at_once_and_then_once_a_minute(
     counters.add(HOOK, Counts(sent=1), Last(success=5))
     clock[0] += 1
     counters.add(HOOK, Counts(failed=1), BROKEN)
-    assert (table.calls, counters.read_last()[HOOK].error) == (
-        2,
-        "Throttled",
-    )
+    assert (table.calls, counters.read_last()[HOOK].error) == (2, "Throttled")
     for _ in range(600):
         clock[0] += 1
         counters.add(HOOK, Counts(failed=1), BROKEN._replace(reason="down"))

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,10 @@ def key_policy(aws: MotoAws, *services: str, **changed: Any) -> None:
 
 FAULTS: dict[str, tuple[Plant, str]] = {
     "failing since …: … of its last … tries went through": (
-        counted(Counts(failed=9), Last(failure=1, error="Retryable", reason="HTTP 503")),
+        both(
+            message(FUNCTION),
+            counted(Counts(failed=9), Last(failure=1, error="Retryable", reason="HTTP 503")),
+        ),
         "repair what the error names",
     ),
     "paused since …": (
@@ -180,8 +184,14 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         "bucketcast target resume webhook:primary",
     ),
     "slower than its events come: one has waited for …": (
-        both(message(FUNCTION), counted(Counts(sent=9), Last(success=1, oldest=1))),
+        both(
+            message(FUNCTION), counted(Counts(sent=9), Last(round(time.time() * 1_000), oldest=1))
+        ),
         "max_concurrency",
+    ),
+    "… messages wait, and none was tried for … minutes": (
+        message(FUNCTION),
+        f"aws logs tail /aws/lambda/{FUNCTION}",
     ),
     "it was removed while … messages waited": (kept, "bucketcast target rm"),
     "… has dead letters: …": (message(f"{FUNCTION}-dead"), "bucketcast dlq ls"),

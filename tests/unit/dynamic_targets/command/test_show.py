@@ -14,8 +14,8 @@ WEBHOOK, QUEUE = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
 
 
 def fail(aws: MotoAws) -> None:
-    now = round(time.time() * 1_000)
-    last = Last(failure=now, error="Throttled", reason="503", tried=9, failing=now - 60_000)
+    last = Last(failure=round(time.time() * 1_000), error="Throttled", reason="503")
+    aws.sqs.send_message(QueueUrl=aws.queue(QUEUE), MessageBody="x")
     Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, Counts(failed=9), last)
 
 

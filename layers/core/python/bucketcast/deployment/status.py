@@ -12,6 +12,7 @@ from bucketcast.delivery.breaker import Outage
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.health import Health, Probe, health
 from bucketcast.errors import NotConnected
+from bucketcast.limits import REPORTED_AGE_SECONDS
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 
@@ -44,13 +45,25 @@ def condition(
         return Condition("off")
     since, next_try, error = (outage.since, outage.next, outage.error) if outage else (0, 0, "")
     away = error == NotConnected.__name__ and report.online is None
-    since = since or last.failing
+    since = since or (last.failing if _most_fail(report, last) else 0)
     if report.online is False or away:
         return Condition("offline", since, next_try)
     if since:
         return Condition("failing", since, next_try)
     unchecked: State = "unknown" if report.why else "probing"
     return Condition("online" if report.online else unchecked)
+
+
+def _most_fail(report: Health, last: Last) -> bool:
+    """Return True if most of the last events did not go through.
+
+    If nothing waits, or only what is being tried, what failed before a success went through.
+    """
+    waiting = report.waiting
+    fault = last.dead if waiting == 0 else last.failure
+    behind = waiting is None or waiting > (report.in_flight or 0)
+    is_over = not behind and (not fault or last.success > fault)
+    return 2 * last.taken < last.tried and not is_over
 
 
 class Status(NamedTuple):
@@ -68,15 +81,21 @@ class Status(NamedTuple):
 
     @property
     def oldest(self) -> int:
-        """Arrival of the oldest event that is known to wait, in Unix ms; 0 if none is waiting.
+        """Arrival of the oldest event that is known to wait, in Unix ms; 0 if none is known.
 
-        What the target took last need not be the oldest: during an outage most batches hold what
-        has just arrived, while what came first waits since the outage began.
+        What was taken at once, however long ago, tells nothing of what waits now.
         """
-        if not self.health.waiting:
+        health, outage, last = self.health, self.outage, self.last
+        if not health.waiting:
             return 0
-        began = self.outage.since if self.outage else 0
-        return min(filter(None, (self.last.oldest, began)), default=0)
+        is_left = outage or last.left > last.success or _most_fail(health, last)
+        is_behind = last.success - last.oldest > REPORTED_AGE_SECONDS * 1_000
+        known = (
+            last.left if is_left else 0,
+            last.oldest if is_behind and health.waiting > (health.in_flight or 0) else 0,
+            outage.since if outage else 0,
+        )
+        return min(filter(None, known), default=0)
 
 
 def read_statuses(

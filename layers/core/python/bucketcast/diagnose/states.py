@@ -6,11 +6,12 @@ from typing import Any
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.status import Status
 from bucketcast.finding import Finding
-from bucketcast.limits import REPORTED_AGE_SECONDS
+from bucketcast.limits import ALARM_AGE_SECONDS, REPORTED_AGE_SECONDS
 from bucketcast.terminal.remarks import remarks
 from bucketcast.terminal.times import age
 
 CHECK = "state"
+_QUIET_MS = ALARM_AGE_SECONDS * 1_000
 
 
 def check_state(status: Status, now: int) -> Finding:
@@ -32,6 +33,11 @@ def check_state(status: Status, now: int) -> Finding:
         hint = "create it again, and they are sent; or discard them"
         command = f"bucketcast target rm {target.name} --discard"
         return Finding(CHECK, target.arn, "warn", found, hint, command)
+    behind = (status.health.waiting or 0) - (status.health.in_flight or 0)
+    if state == "online" and behind > 0 and max(last.success, last.failure) < now - _QUIET_MS:
+        found = f"{behind:,} messages wait, and none was tried for {_QUIET_MS // 60_000} minutes"
+        command = f"aws logs tail /aws/lambda/{target.function} --since 1h"
+        return Finding(CHECK, target.arn, "warn", found, "see how its function ends", command)
     if state == "online" and 0 < status.oldest < now - REPORTED_AGE_SECONDS * 1_000:
         found = f"slower than its events come: one has waited for {age(status.oldest, now)}"
         hint = "raise its max_concurrency, or take the profile throughput: see docs/operations.md"
@@ -40,9 +46,14 @@ def check_state(status: Status, now: int) -> Finding:
 
 
 def check_same(settings: Sequence[tuple[DeployedTarget, object]]) -> Iterator[Finding]:
-    """Yield a finding for each target with the kind and the settings of one before it."""
+    """Yield a finding for each target with the kind and the settings of one before it.
+
+    Topics are left out: each has a target of its own, and several may have one endpoint.
+    """
     seen: list[tuple[str, object]] = []
     for target, values in settings:
+        if target.dynamic and target.dynamic.topic:
+            continue
         if (target.kind, values) in seen:
             found = "another target has the same settings: what rules send to both arrives twice"
             yield Finding("twice", target.arn, "warn", found, "remove one of them, or its rules")

@@ -4,8 +4,8 @@ Events are counted when they are delivered or dead-lettered, so those of a messa
 twice may count twice. CloudWatch's metrics are exact; these counts save a call per batch: an
 instance of a function adds up its counts and writes them in steps, for each target at most once a
 minute. Counts since its last step are lost when it ends, so after a burst up to a minute is
-missing. A failed batch is written at once, but at most once a minute. A local deploy writes each
-batch.
+missing. A failed batch is written at once, but at most once a minute, and so is the first success
+after it. A local deploy writes each batch.
 
 No event waits for a count: one that could not be written is written with the next step. It is
 counted twice if only DynamoDB's response was lost.
@@ -14,7 +14,7 @@ counted twice if only DynamoDB's response was lost.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from threading import Lock
@@ -34,9 +34,13 @@ STEP: Final = "BUCKETCAST_COUNTING_STEP"
 """The environment variable with the seconds of a step, if they are not `STEP_SECONDS`."""
 STEP_SECONDS: Final = 60.0
 TRIES_SECONDS: Final = 150.0
+"""After so many seconds without a failure the next one begins a new trouble."""
+_MOST_TRIES: Final = 1_000
+"""Of more tries, and more than four writes have, half are forgotten."""
 _ARN: Final = "arn:"
 _LAST: Final = "last_"
-_FAILING: Final = "last_failing"
+_BEGAN: Final = ("last_failing", "last_left")
+"""Times of which the first stays until it is removed."""
 
 
 class Counts(NamedTuple):
@@ -54,9 +58,10 @@ class Counts(NamedTuple):
 class Last(NamedTuple):
     """The last success and failure of a target; times are Unix ms, 0 for never.
 
-    `oldest` is when the oldest event of its last batch arrived. Of the last `tried` events, as one
-    function saw them within `TRIES_SECONDS` or twice as long, `taken` went through; most fail since
-    `failing`.
+    `dead` is the last failure that dead-lettered an event. `oldest` is when the oldest event of its
+    last batch arrived, and `left` when that of the first batch did which left some in the queue. Of
+    the last `tried` events of all functions `taken` went through; they fail since `failing`. `left`
+    and `failing` stay until a batch goes through while most do.
     """
 
     success: int = 0
@@ -67,6 +72,8 @@ class Last(NamedTuple):
     tried: int = 0
     taken: int = 0
     failing: int = 0
+    left: int = 0
+    dead: int = 0
 
 
 class Triggered(NamedTuple):
@@ -77,31 +84,23 @@ class Triggered(NamedTuple):
 
 @dataclass
 class _Unwritten:
-    """The unwritten part of an item, and when a step and a failure were written last."""
+    """The unwritten part of an item, and when a step and a failure were written last.
+
+    `troubled`: no success was written since a failure, or since events were left.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     attributes: dict[str, Any] = field(default_factory=dict)
     step: float = -inf
     failure: float = -inf
-    tries: Counter[str] = field(default_factory=Counter)
-    earlier: Counter[str] = field(default_factory=Counter)
-    began: float = -inf
+    troubled: bool = False
 
-    def count_tries(self, counts: Counts, at: int, now: float) -> None:
-        """Let the attributes tell the last tries, with those of a batch that ended `at` (Unix ms).
-
-        Two spans are counted, the running one and the one before it.
-        """
-        seconds = now - self.began
-        if seconds >= TRIES_SECONDS:
-            self.earlier = self.tries if seconds < 2 * TRIES_SECONDS else Counter()
-            self.tries, self.began = Counter(), now
-        tried = counts.sent + counts.failed + counts.dead
-        self.tries.update(tried=tried, taken=counts.sent)
-        last = self.tries + self.earlier
-        most_fail = 2 * last["taken"] < last["tried"]
-        self.attributes |= {f"{_LAST}{name}": last[name] for name in ("tried", "taken")}
-        self.attributes[_FAILING] = self.attributes.get(_FAILING) or at if most_fail else 0
+    def add(self, counts: Counts, last: Last) -> None:
+        """Add what became of a batch."""
+        new = last._replace(failing=last.failure, dead=last.failure if counts.dead else 0)
+        known = {f"{_LAST}{name}": value for name, value in new._asdict().items() if value}
+        first = {name: self.attributes.pop(name) for name in _BEGAN if name in self.attributes}
+        self.attributes |= known if last.success and not last.failure else known | first
 
 
 class Counters:
@@ -129,12 +128,14 @@ class Counters:
         with self._lock:
             own, now = self._unwritten.setdefault(arn, _Unwritten()), time.monotonic()
             own.counts.update({name: number for name, number in counts._asdict().items() if number})
-            if last:
-                own.attributes |= {f"{_LAST}{name}": v for name, v in last._asdict().items() if v}
-            if last and isinstance(counts, Counts) and any(counts):
-                own.count_tries(counts, last.failure or last.success, now)
-            if last and last.failure and now - own.failure >= self._step:
-                own.failure, own.step = now, -inf
+            if last and isinstance(counts, Counts):
+                tried = counts.sent + counts.failed + counts.dead
+                own.counts += Counter(last_tried=tried, last_taken=counts.sent)
+                own.add(counts, last)
+                if last.failure and now - own.failure >= self._step:
+                    own.failure, own.step = now, -inf
+                elif own.troubled and last.success and not last.failure:
+                    own.step = -inf
             for key, item in self._unwritten.items():
                 if is_late():
                     return
@@ -143,8 +144,16 @@ class Counters:
 
     def _write(self, key: str, item: _Unwritten, now: float) -> None:
         item.step = now
-        if self._items.call("update_item", key, **_change(item.counts, item.attributes)):
-            item.counts, item.attributes = Counter(), {}
+        change = _change(item.counts, item.attributes)
+        answer = self._items.call("update_item", key, **change, ReturnValues="ALL_OLD")
+        if not answer:
+            return
+        own = _last(_values({**item.counts, **item.attributes}))
+        if news := changed_state(_last(answer.get("Attributes", {})), own):
+            attributes = {f"{_LAST}{name}": value for name, value in news.items()}
+            self._items.call("update_item", key, **_change({}, attributes, stay=()))
+        item.troubled = bool(own.failing or own.left)
+        item.counts, item.attributes = Counter(), {}
 
     def read(self) -> Mapping[str, Counts]:
         """Return the counts since the stack was created, by ARN."""
@@ -159,29 +168,51 @@ class Counters:
         return int(self._items.partition.get(TOPICS).get("triggered", {"N": "0"})["N"])
 
 
-def _change(counts: Mapping[str, int], attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the change of an item that adds the counts and sets the attributes.
+def changed_state(before: Last, own: Last) -> Mapping[str, int]:
+    """Return what is to be set, 0 to be removed, after `own` was added to what was there `before`.
 
-    The first time from which most tries fail stays, until most go through.
+    A failure long after all before it had gone through begins a new trouble. A success ends one if
+    half of the tries of all functions went through, or none failed for long.
     """
-    recovered = attributes.get(_FAILING) == 0
-    known = {name: value for name, value in attributes.items() if name != _FAILING or value}
+    tried, taken = before.tried + own.tried, before.taken + own.taken
+    long = max(own.success, own.failure) - before.failure > TRIES_SECONDS * 1_000
+    if own.failing and before.tried and long and before.success >= before.failure:
+        left = before.left if before.left > before.success else own.left
+        return {"failing": own.failing, "left": left, "tried": own.tried, "taken": own.taken}
+    many = not long and before.tried > max(_MOST_TRIES, 4 * own.tried)
+    news = {"tried": tried // 2, "taken": taken // 2} if many else {}
+    works = (long or 2 * taken >= tried) and own.success > max(before.failure, before.left)
+    if works and not own.failing and (before.failing or before.left):
+        news |= {"failing": 0, "left": 0}
+    return news
+
+
+def _change(
+    counts: Mapping[str, int], attributes: Mapping[str, Any], stay: Sequence[str] = _BEGAN
+) -> Mapping[str, Any]:
+    """Return the change of an item that adds the counts and sets the attributes, or removes a 0.
+
+    Those that `stay` are not set again.
+    """
+    known = {name: value for name, value in attributes.items() if value}
     sets = [
-        f"{name} = if_not_exists({name}, :{name})" if name == _FAILING else f"{name} = :{name}"
+        f"{name} = if_not_exists({name}, :{name})" if name in stay else f"{name} = :{name}"
         for name in known
     ]
     clauses = ["ADD " + ", ".join(f"{name} :{name}" for name in counts)] if counts else []
     clauses += ["SET " + ", ".join(sets)] if sets else []
-    clauses += [f"REMOVE {_FAILING}"] if recovered else []
-    values = {**counts, **known}
+    removed = attributes.keys() - known.keys()
+    clauses += ["REMOVE " + ", ".join(sorted(removed))] if removed else []
+    values = _values({f":{name}": value for name, value in {**counts, **known}.items()})
+    change = {"UpdateExpression": " ".join(clauses)}
+    return {**change, "ExpressionAttributeValues": values} if values else change
+
+
+def _values(values: Mapping[str, int | str]) -> Mapping[str, Any]:
     return {
-        "UpdateExpression": " ".join(clauses),
-        "ExpressionAttributeValues": {f":{name}": _attribute(v) for name, v in values.items()},
+        name: {"N": str(value)} if isinstance(value, int) else {"S": value}
+        for name, value in values.items()
     }
-
-
-def _attribute(value: int | str) -> Any:
-    return {"N": str(value)} if isinstance(value, int) else {"S": value}
 
 
 def _last(item: Mapping[str, Any]) -> Last:
