@@ -141,7 +141,7 @@ def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str 
     options["log_level"] = 0  # without a broker 20 lines a second
     consumer = client.Consumer(options | (login if sasl_username else {}))
     missing = client.KafkaError.UNKNOWN_TOPIC_OR_PART, client.KafkaError.LEADER_NOT_AVAILABLE
-    waiting(f"{topic} at {brokers}")
+    waiting(topic)
     while (metadata := consumer.list_topics(topic, timeout=5).topics[topic]).error:
         if metadata.error.code() not in missing:
             raise client.KafkaException(metadata.error)

@@ -11,7 +11,7 @@ from glue_jobs.listing.schema import LISTING, Listing
 
 
 @pytest.mark.both_sparks
-@pytest.mark.parametrize(("tasks", "partitions"), [(50, 150), (1, 4)])
+@pytest.mark.parametrize(("tasks", "partitions"), [(50, 150), (1, 2)])
 def test_a_shuffle_begins_with_partitions_by_the_tasks_that_read(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tasks: int, partitions: int
 ) -> None:

@@ -1,18 +1,12 @@
 """MinIO's options without an effect here give a note when they are set."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bucketcast import targets
 from bucketcast.settings.options import Option, options_of, read
-from bucketcast.targets.base.options import Common
 
-ROWS = [
-    line.split(" | ")[0].removeprefix("| ")
-    for line in (Path(__file__).parents[3] / "docs/differences.md").read_text("utf-8").splitlines()
-]
 GIVEN = {"string": "2.2.0", "number": "3", "duration": "5s", "on|off": "on"}
 """A value of each type that is not a default."""
 
@@ -46,12 +40,6 @@ def test_unused_option_that_is_set_is_noted_with_the_reason(kind: str, key: str)
     assert note not in notes(kind)
     assert note not in notes(kind, **{key: option.default})
     assert option.help == f"accepted and not used: {option.unused}"
-
-
-@pytest.mark.parametrize(("kind", "key"), UNUSED)
-def test_unused_options_are_listed_in_the_differences_from_minio(kind: str, key: str) -> None:
-    where = "" if key in options_of(Common) else f"{kind}: "
-    assert any(row.startswith(where) and f"`{key}`" in row for row in ROWS)
 
 
 @pytest.mark.parametrize("key", ["cert_authority", "client_cert"])
