@@ -51,6 +51,7 @@ class Sqs:
         with self._lock:
             self._tick()
             for _ in range(self._arrive):
+                assert len(self.messages) < 50_000, "it does not end"
                 name = f"m{len(self.messages)}"
                 self.messages[name] = Kept(name, 0 if self._moved else BEGAN)
                 at = self._random.randrange(len(self._order))
