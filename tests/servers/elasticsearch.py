@@ -132,7 +132,7 @@ class SearchServer(Server):
         """See `Server`; a document whose id is no `bucket/key` has no key."""
         index = destination or self.destination
         try:
-            self.request("POST", f"/{index}/_refresh")
+            self.request("POST", f"/{index}*/_refresh")  # its guard, too
             hits = list(self._hits(index))
         except RefusedError:
             return []
