@@ -247,6 +247,7 @@ FAULTS: dict[str, tuple[Plant, str]] = {
 WARNINGS = (
     "paused since …",
     "slower than its events come: one has waited for …",
+    "… messages wait, and none was tried for … minutes",
     "it was removed while … messages waited",
     "… has dead letters: …",
     "its events arrive twice",
