@@ -235,6 +235,23 @@ def test_a_slow_or_throttled_table_takes_a_small_part_of_the_time(
     assert 0 < slow.waited <= seconds + 600 / 20
 
 
+def test_a_client_that_is_slow_to_create_tells_nothing_of_the_table(
+    state_table: str, dynamodb: Any, clock: list[float]
+) -> None:
+    Breakers(state_table, lambda: dynamodb).of(HOOK).record(SEEN, probed=False)
+
+    def create() -> Any:
+        clock[0] += 5
+        return dynamodb
+
+    breakers = Breakers(state_table, create)
+    assert (breakers.of(TABLE).read(), breakers.of(TABLE).read()) == (None, None)
+    one, other = breakers.of(HOOK), breakers.of(HOOK)
+    one.read()
+    other.clear(None, 0)
+    assert one.read() is None
+
+
 def test_an_outage_outlives_a_pause(breakers: Breakers) -> None:
     one = breakers.of(HOOK)
     assert (breakers.pause(HOOK, 5_000), breakers.pause(HOOK, 6_000)) == (5_000, 5_000)

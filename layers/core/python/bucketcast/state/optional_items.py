@@ -50,12 +50,13 @@ class OptionalItems:
         Raises:
             ClientError: a condition on the item failed.
         """
-        began = time.monotonic()
-        if began < self._not_before and not always:
+        if time.monotonic() < self._not_before and not always:
             return None
+        partition = self.partition  # a client is slow to create, which says nothing of the table
+        began = time.monotonic()
         answer = None
         try:
-            answer = self.partition.call(operation, key, **parameters)
+            answer = partition.call(operation, key, **parameters)
         except (BotoCoreError, ClientError) as error:
             if isinstance(error, ClientError) and is_refusal(error):
                 raise
