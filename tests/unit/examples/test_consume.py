@@ -51,5 +51,5 @@ def test_kafka_without_a_broker_is_one_error() -> None:
     command = [sys.executable, consume.__file__, "kafka", "--brokers=127.0.0.1:9", "--topic=x"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     first, second = result.stderr.splitlines()
-    assert first == "waiting for events of x at 127.0.0.1:9"
+    assert first == "waiting for events of x"
     assert second.startswith("cannot read from kafka: ")
