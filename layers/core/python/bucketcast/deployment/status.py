@@ -123,6 +123,17 @@ def read_statuses(
     return statuses, counts
 
 
+def read_unchecked(deployment: Deployed, aws: Aws) -> tuple[list[Status], Mapping[str, Counts]]:
+    """Return the same of all targets without a health check, which would log in each time.
+
+    Raises:
+        AwsError: AWS does not answer.
+    """
+    targets = deployment.all_targets
+    reports = health(targets, aws, [Probe()] * len(targets))
+    return read_statuses(targets, reports, deployment.state_table, aws)
+
+
 class TargetStats(NamedTuple):
     """The statistics of one target; numbers of messages are None if SQS does not answer."""
 
@@ -139,9 +150,7 @@ def target_stats(deployment: Deployed, aws: Aws) -> list[TargetStats]:
     Raises:
         AwsError: AWS does not answer.
     """
-    targets = deployment.all_targets
-    reports = health(targets, aws, [Probe()] * len(targets))
-    statuses, counted = read_statuses(targets, reports, deployment.state_table, aws)
+    statuses, counted = read_unchecked(deployment, aws)
     stats = {arn: TargetStats(arn, counts, 0, 0) for arn, counts in counted.items()}
     for status in statuses:
         arn, report = status.target.arn, status.health

@@ -30,7 +30,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     )
     missing = [_missing_function(target) for target in deployment.targets if not target.function]
     states = report_unread(STATE, "targets", _states(deployment, probed, aws))
-    return [*missing, *probed, *states, *report_unread("twice", "targets", _same(deployment, aws))]
+    return [*missing, *probed, *states, *report_unread("twice", "targets", _same(enabled, aws))]
 
 
 def _missing_function(target: DeployedTarget) -> Finding:
@@ -56,8 +56,7 @@ def _states(deployment: Deployed, probed: Sequence[Finding], aws: Aws) -> Iterat
             yield check_state(status, now)
 
 
-def _same(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
-    enabled = [target for target in deployment.targets if target.enabled and target.function]
+def _same(enabled: Sequence[DeployedTarget], aws: Aws) -> Iterator[Finding]:
     yield from check_same([(target, deployed.settings(target, aws)) for target in enabled])
 
 

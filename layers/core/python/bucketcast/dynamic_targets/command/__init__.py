@@ -9,8 +9,8 @@ import click
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue_names import kind_of
-from bucketcast.deployment.health import Probe, health
-from bucketcast.deployment.status import Status, read_statuses
+from bucketcast.deployment.health import health
+from bucketcast.deployment.status import Status, read_statuses, read_unchecked
 from bucketcast.destination import TargetArn, short_name
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.command.pause import pause, resume
@@ -173,12 +173,13 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
         raise click.UsageError("--watch cannot be combined with --json")
     if watching:
         _, aws = out.deployed()
-        watch(out, lambda: _read_unchecked(deployed.find(out.stack, aws), aws))
+        watch(out, lambda: _unchecked_table(deployed.find(out.stack, aws), aws))
         return
     deployment, aws = out.deployed(read_seconds=wait)
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
-    entries, counts = _read_all(deployment, aws)
+    targets = deployment.all_targets
+    entries, counts = read_statuses(targets, health(targets, aws), deployment.state_table, aws)
     result = {
         "stack": deployment.stack,
         "targets": [document(row) for row in entries],
@@ -199,16 +200,9 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
             )
 
 
-def _read_all(deployment: deployed.Deployed, aws: Aws) -> tuple[list[Status], Mapping[str, Counts]]:
-    targets = deployment.all_targets
-    return read_statuses(targets, health(targets, aws), deployment.state_table, aws)
-
-
-def _read_unchecked(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[str]]:
-    """Return the table of what is stored: a health check each time would log in each time."""
-    targets = deployment.all_targets
-    reports = health(targets, aws, [Probe()] * len(targets))
-    entries, _ = read_statuses(targets, reports, deployment.state_table, aws)
+def _unchecked_table(deployment: deployed.Deployed, aws: Aws) -> list[Sequence[str]]:
+    """Return the table of what is stored."""
+    entries, _ = read_unchecked(deployment, aws)
     return [
         (name, "online" if state == "probing" else state, *others)
         for name, state, *others in _table(entries)
