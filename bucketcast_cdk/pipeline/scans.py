@@ -65,7 +65,7 @@ class Scans(Construct):
         self._allow_starting(role)
         self._dead_letters.grant(role, "sqs:SendMessage")
         for bucket, scan in scans.items():
-            run = {"--run": f"{self._runs}/{_EXECUTION}"}
+            run = {"--run": f"{self._runs}/{bucket}/{_EXECUTION}"}
             request = {
                 "JobName": self._job,
                 "JobRunQueuingEnabled": True,

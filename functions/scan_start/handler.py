@@ -35,7 +35,7 @@ def handler(event: Mapping[str, Any], _context: Any) -> None:
         raise ValueError(
             f"{report} was not scanned: its scan has source = '{configured}'; allowed is '{folder}'"
         )
-    source = {"--source": f"{report}/manifest.json", "--run": f"{_RUNS}/{event['id']}"}
-    arguments = {**event["arguments"], **source}
+    run = f"{_RUNS}/{event['arguments']['--bucket']}/{event['id']}"
+    arguments = {**event["arguments"], "--source": f"{report}/manifest.json", "--run": run}
     # Glue heeds the job's own setting only where the run has the same.
     _glue.start_job_run(JobName=_JOB, JobRunQueuingEnabled=True, Arguments=arguments)

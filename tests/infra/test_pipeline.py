@@ -120,7 +120,7 @@ def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised
     assert job_input["JobName"] == "Bucketcast-scan"
     assert job_input["JobRunQueuingEnabled"] is True
     run = job_input["Arguments"].pop("--run")
-    assert run == "s3://?/runs/scan/<aws.scheduler.execution-id>"
+    assert run == "s3://?/runs/scan/uploads/<aws.scheduler.execution-id>"
     assert job_input["Arguments"] == {"--bucket": "uploads", "--alert_excess_versions": "500"}
 
 

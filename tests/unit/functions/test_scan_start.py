@@ -49,7 +49,7 @@ def test_a_finished_report_is_scanned(start: ModuleType) -> None:
     assert arguments == {
         "--bucket": "uploads",
         "--source": f"{FOLDER}/2026-11-22T01-00Z/manifest.json",
-        "--run": "s3://pipeline/runs/scan/event-1",
+        "--run": "s3://pipeline/runs/scan/uploads/event-1",
     }
 
 

@@ -19,8 +19,9 @@ def put_file(run: str, name: str, content: str) -> None:
     client("s3").put_object(Bucket=PIPELINE, Key=f"runs/scan/{run}/{name}", Body=content.encode())
 
 
-def put_scan(run: str, taken: str, objects: int, bytes_: int, **more: Any) -> None:
+def put_scan(nth: str, taken: str, objects: int, bytes_: int, **more: Any) -> None:
     """Write the result of a scan of `uploads` that succeeded."""
+    run = f"uploads/{nth}"
     report = f"s3://{PIPELINE}/runs/scan/{run}/report/index.html"
     result = scan_result(taken, objects, bytes_, **{"report": report, **more})
     put_file(run, "result.json", json.dumps(result))

@@ -11,7 +11,7 @@ def test_scan_follows_its_run_and_prints_the_findings(run: Run, aws: MotoAws) ->
     assert reply.code == 0, reply.err
     ((job, arguments),) = pipeline.started
     folder = arguments.pop("--run")
-    assert folder.startswith("s3://pipeline/runs/scan/")
+    assert folder.startswith("s3://pipeline/runs/scan/uploads/")
     assert (job, arguments) == (
         "Bucketcast-scan",
         {"--bucket": "uploads", "--alert_excess_versions": "1000"},

@@ -1,8 +1,9 @@
 """Runs of the pipeline's jobs: started on Glue or locally, with their progress and results.
 
 A run writes `progress.json` and `result.json` into its folder, `runs/<job>/<id>` of the pipeline's
-bucket, wherever it runs. If `BUCKETCAST_SPARK_SUBMIT` is set, as in the local AWS's environment, it
-names the command that runs a Glue job on this machine.
+bucket, wherever it runs; the id of a scan begins with the scanned bucket. If
+`BUCKETCAST_SPARK_SUBMIT` is set, as in the local AWS's environment, it names the command that runs
+a Glue job on this machine.
 """
 
 import json
@@ -200,19 +201,19 @@ class Runs:
                     return None
                 raise
 
-    def results(self, job: str) -> list[dict[str, Any]]:
-        """Return the results of a job's runs that succeeded, each with its run, in no order."""
+    def scans(self, bucket: str) -> list[dict[str, Any]]:
+        """Return the results of a bucket's scans that succeeded, each with its run, in no order."""
         pages = self._aws.s3.get_paginator("list_objects_v2")
-        folder = f"runs/{job}/"
+        folder = f"runs/scan/{bucket}/"
         with aws_errors():
             found = pages.paginate(Bucket=self._pipeline.bucket, Prefix=folder, Delimiter="/")
             runs = [
-                entry["Prefix"].removeprefix(folder).rstrip("/")
+                entry["Prefix"].removeprefix("runs/scan/").rstrip("/")
                 for page in found
                 for entry in page.get("CommonPrefixes", ())
             ]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            results = pool.map(lambda run: self.read(job, run, "result.json"), runs)
+            results = pool.map(lambda run: self.read("scan", run, "result.json"), runs)
             return [
                 {"run": run, **result}
                 for run, result in zip(runs, results, strict=True)

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from bucketcast.display import printable, size
-from bucketcast.pipeline.aws import Runs
+from bucketcast.pipeline.aws import Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
@@ -47,7 +47,7 @@ def command(
     """  # noqa: D301 - click reads the character
     runs = Runs(*out.deployed())
     if past:
-        scans = past_scans(runs, bucket)
+        scans = sorted(runs.scans(bucket), key=lambda scan: (scan["taken"], scan["run"]))
         rows = [_past_row(scan) for scan in scans]
         out.table({"bucket": bucket, "scans": scans}, _PAST_COLUMNS, rows, f"no scans of {bucket}")
         return
@@ -61,7 +61,8 @@ def command(
         texts = ", ".join(f"{key} = {text}" for key, text in configured.items())
         out.note(f"of [scan.{bucket}]: {texts}")
     options = {"bucket": bucket, **values, **configured, "dry_run": "on" if dry_run else ""}
-    result = jobs.run_job(out, runs, "scan", options, no_wait=no_wait)
+    run = f"{bucket}/{new_id()}"
+    result = jobs.run_job(out, runs, "scan", options, no_wait=no_wait, run=run)
     if result is None:
         return
     rows = [row(finding) for finding in result["findings"]]
@@ -79,40 +80,17 @@ def command(
     out.notes(result.get("notes", ()))
 
 
-def past_scans(runs: Runs, bucket: str) -> list[dict[str, Any]]:
-    """Return the results of a bucket's scans, those of the oldest source first.
-
-    Raises:
-        AwsError: the pipeline's bucket cannot be read.
-    """
-    scans = [scan for scan in runs.results("scan") if scan["bucket"] == bucket]
-    return sorted(scans, key=lambda scan: (scan["taken"], scan["run"]))
-
-
-def usage_total(scan: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row of a scan's usage that has all it read."""
-    return next(row for row in scan["usage"] if row["dimension"] == "total")
-
-
-def findings_count(scan: Mapping[str, Any]) -> int:
-    """Return the number of a scan's findings, without the cleared ones."""
-    return sum(
-        number
-        for states in scan["numbers"].values()
-        for state, number in states.items()
-        if state != "cleared"
-    )
-
-
 def _past_row(scan: Mapping[str, Any]) -> tuple[str, ...]:
-    total = usage_total(scan)
+    total = next(row for row in scan["usage"] if row["dimension"] == "total")
+    findings = sum(sum(states.values()) for states in scan["numbers"].values())
+    cleared = sum(states.get("cleared", 0) for states in scan["numbers"].values())
     return (
         f"{scan['taken'][: len('2026-01-01T00:00')]}Z",
         scan["source"],
         scan["prefix"],
         _count(total["objects"]),
         "" if total["bytes"] is None else size(total["bytes"]),
-        _count(findings_count(scan)),
+        _count(findings - cleared),
         scan["report"],
     )
 
