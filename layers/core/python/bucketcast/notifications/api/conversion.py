@@ -40,9 +40,7 @@ def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[
         BucketcastError: an `Id` refers to a rule that is not stored.
     """
     by_id = {configuration(rule).id: rule for rule in stored}
-    converted = (_rule(bucket, queue, by_id.get(queue.id)) for queue in queues)
-    # ARNs with and without a region are equal.
-    return list(dict.fromkeys(converted))
+    return [_rule(bucket, queue, by_id.get(queue.id)) for queue in queues]
 
 
 def apply_document(

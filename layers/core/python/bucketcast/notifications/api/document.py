@@ -1,11 +1,10 @@
-"""A bucket's notification configuration as S3's XML, parsed with MinIO's checks in their order.
+"""A bucket's notification configuration as S3's XML, parsed with MinIO's checks.
 
-The first error in an element is raised at its end; errors between elements are raised at the end of
-the document: repeats, functions, then targets. `topics` parses Ceph's `TopicConfiguration`.
+`topics` parses Ceph's `TopicConfiguration`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
@@ -62,26 +61,30 @@ class Document:
         return not self.queues and not self.notifications
 
 
-def read(document: bytes, exists: Callable[[str], bool], region: str) -> Document:
+def read(document: bytes, exists: Callable[[str], bool], region: str | None) -> Document:
     """Parse a document; `exists` returns True for the ARN of a target, without a region.
+
+    ARNs may have this `region`, or any if it is None.
 
     Raises:
         S3Error: the document's first error, in MinIO's words, or Ceph's for topics.
     """
-    queues: list[_SentQueue] = []
+    queues: list[Queue] = []
     notifications: list[Notification] = []
-    functions: list[Element] = []
     parts = {
-        _QUEUE: lambda element: queues.append(_parse_queue(element)),
+        _QUEUE: lambda element: queues.append(_read_queue(element, exists, region)),
         topics.ELEMENT: lambda element: notifications.append(topics.read(element)),
-        "CloudFunctionConfiguration": functions.append,
+        "CloudFunctionConfiguration": _refuse_function,
         _EVENTBRIDGE: _refuse_eventbridge,
     }
     xml.read(document, ROOT, parts)
-    _require_distinct(queues)
-    if functions:
-        raise S3Error("UnsupportedNotification")
-    return Document([_resolve(queue, exists, region) for queue in queues], notifications)
+    if len(set(queues)) != len(queues):
+        raise S3Error("InvalidArgument", _QUEUE_TWICE)
+    return Document(queues, notifications)
+
+
+def _refuse_function(_: Element) -> None:
+    raise S3Error("UnsupportedNotification")
 
 
 def _refuse_eventbridge(_: Element) -> None:
@@ -112,44 +115,42 @@ def _content(queue: Queue) -> dict[str, Any]:
     }
 
 
-@dataclass
-class _SentQueue:
-    """A QueueConfiguration as sent, before its ARN is looked up."""
-
-    id: str = ""
-    arn: TargetArn | None = None
-    events: list[str] = field(default_factory=list)
-    filters: list[tuple[str, str]] = field(default_factory=list)
-
-
-def _parse_queue(element: Element) -> _SentQueue:
-    queue = _SentQueue()
+def _read_queue(element: Element, exists: Callable[[str], bool], region: str | None) -> Queue:
+    id_ = arn = ""
+    events: list[str] = []
+    filters: list[tuple[str, str]] = []
     for part in element:
         text = part.text or ""
         match part.tag:
             case "Id":
-                queue.id = text
+                id_ = text
             case "Event":
                 if text not in names.SINGLES and text not in names.FAMILIES:
                     raise S3Error("InvalidArgument", _EVENT)
-                queue.events.append(text)
+                events.append(text)
             case "Queue":
-                queue.arn = _arn(text)
+                arn = text
             case "Filter":
                 for rule in part.iterfind("S3Key/FilterRule"):
-                    queue.filters.append(_filter(rule, queue.filters))
-    if not queue.events:
+                    filters.append(_filter(rule, filters))
+    if not events:
         raise S3Error("MalformedXML")
-    if len(set(queue.events)) != len(queue.events):
+    if len(set(events)) != len(events):
         raise S3Error("InvalidArgument", _EVENT_TWICE)
-    return queue
+    return Queue(_target(arn, exists, region), tuple(events), tuple(filters), id_)
 
 
-def _arn(text: str) -> TargetArn:
+def _target(text: str, exists: Callable[[str], bool], region: str | None) -> str:
+    """Return an ARN without its region."""
     try:
-        return TargetArn.parse(text)
+        arn = TargetArn.parse(text)
     except ValueError:
         raise S3Error("InvalidArgument", _ARN) from None
+    if region is not None and arn.region not in ("", region):
+        raise S3Error("InvalidArgument", _REGION)
+    if not exists(arn.plain):
+        raise S3Error("InvalidArgument", _ARN)
+    return arn.plain
 
 
 def _filter(rule: Element, before: Sequence[tuple[str, str]]) -> tuple[str, str]:
@@ -161,24 +162,3 @@ def _filter(rule: Element, before: Sequence[tuple[str, str]]) -> tuple[str, str]
     if any(name == known for known, _ in before):
         raise S3Error("InvalidArgument", _FILTER_TWICE.format(name))
     return name, parts.get("Value", "")
-
-
-def _require_distinct(queues: Iterable[_SentQueue]) -> None:
-    seen: set[object] = set()
-    for queue in queues:
-        filters = (queue.id, tuple(queue.filters), tuple(queue.events))
-        # An ARN with a region repeats one without.
-        same = {(filters, str(queue.arn or "")), (filters, queue.arn.plain if queue.arn else "")}
-        if not seen.isdisjoint(same):
-            raise S3Error("InvalidArgument", _QUEUE_TWICE)
-        seen.add((filters, str(queue.arn or "")))
-
-
-def _resolve(queue: _SentQueue, exists: Callable[[str], bool], region: str) -> Queue:
-    if queue.arn is None:
-        raise S3Error("InvalidArgument", _ARN)
-    if queue.arn.region not in ("", region):
-        raise S3Error("InvalidArgument", _REGION)
-    if not exists(queue.arn.plain):
-        raise S3Error("InvalidArgument", _ARN)
-    return Queue(queue.arn.plain, tuple(queue.events), tuple(queue.filters), queue.id)
