@@ -46,6 +46,14 @@ from bucketcast.errors import ConfigErrors
         ),
         ("notify_redis:1", Line("notify_redis", "1", {})),
         (
+            'notify_webhook comment="say "hi" to a=b" auth_token="\\" endpoint=x',
+            Line(
+                "notify_webhook",
+                "",
+                {"comment": 'say "hi" to a=b', "auth_token": "\\", "endpoint": "x"},
+            ),
+        ),
+        (
             'notify_webhook comment="never closed endpoint=http://h',
             Line("notify_webhook", "", {"comment": '"never closed', "endpoint": "http://h"}),
         ),

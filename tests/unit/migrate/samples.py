@@ -1,7 +1,4 @@
-"""One target of each kind as MinIO users have it in a line of an export.
-
-It says what is `MEANT`: Bucketcast's own keys, only those that are not at a default.
-"""
+"""One target of each kind as MinIO users have it in a line of an export."""
 
 from bucketcast import targets
 
@@ -50,89 +47,6 @@ EXPORTED = {
         " client_cert= client_key="
     ),
 }
-MEANT = {
-    "amqp": {
-        "url": "amqp://myuser:mypass@localhost:5672",
-        "exchange": "bucketevents",
-        "exchange_type": "fanout",
-        "routing_key": "bucketlogs",
-        "mandatory": "on",
-        "durable": "on",
-        "auto_deleted": "on",
-        "delivery_mode": "2",
-        "publisher_confirms": "on",
-    },
-    "elasticsearch": {
-        "url": "http://elastic:MagicWord@127.0.0.1:9200",
-        "index": "minio_events",
-        "format": "access",
-    },
-    "kafka": {
-        "brokers": "localhost:9092,localhost:9093",
-        "topic": "bucketevents",
-        "version": "2.2.0",
-        "tls": "on",
-        "tls_skip_verify": "on",
-        "sasl": "on",
-        "sasl_username": "kafka",
-        "sasl_password": "kafka pass",
-        "sasl_mechanism": "sha512",
-    },
-    "mqtt": {
-        "broker": "tcp://localhost:1883",
-        "topic": "minio",
-        "qos": "1",
-        "username": "u",
-        "password": "mqtt-pass",
-        "keep_alive_interval": "10s",
-        "reconnect_interval": "60s",
-    },
-    "mysql": {
-        "dsn_string": "root:my pass@tcp(172.17.0.1:3306)/miniodb",
-        "table": "minio_images",
-        "format": "access",
-        "max_open_connections": "5",
-    },
-    "nats": {
-        "address": "0.0.0.0:4222",
-        "subject": "bucketevents",
-        "username": "yourusername",
-        "password": "yoursecret",
-        "jetstream": "on",
-    },
-    "nsq": {
-        "nsqd_address": "127.0.0.1:4150",
-        "topic": "minio",
-        "tls": "on",
-        "tls_skip_verify": "on",
-    },
-    "postgres": {
-        "connection_string": "host=localhost port=5432 dbname=minio_events user=postgres"
-        " password=password sslmode=disable",
-        "table": "bucketevents",
-        "format": "access",
-    },
-    "redis": {
-        "address": "127.0.0.1:6379",
-        "key": "bucketevents",
-        "user": "me",
-        "password": "yoursecret",
-        "format": "access",
-    },
-    "webhook": {"endpoint": "http://localhost:3000", "auth_token": "Basic YWxpY2U6"},
-}
-SECRET = {
-    "amqp": "url",
-    "elasticsearch": "url",
-    "kafka": "sasl_password",
-    "mqtt": "password",
-    "mysql": "dsn_string",
-    "nats": "password",
-    "postgres": "connection_string",
-    "redis": "password",
-    "webhook": "auth_token",
-}
-"""The option whose text must not be shown; nsq has none."""
 OTHER_SUB_SYSTEMS = (
     "site name= region=us-east-1 ",
     "api requests_max=0 requests_deadline=10s cors_allow_origin=* sync_events=on ",
@@ -150,6 +64,5 @@ def export(*kinds: str) -> str:
     """
     lines = list(OTHER_SUB_SYSTEMS)
     for kind in kinds or targets.kinds():
-        off = " ".join(f"{key}=" for key in MEANT[kind])
-        lines += [f"# notify_{kind} enable=off {off} ", f"notify_{kind}:1 {EXPORTED[kind]} "]
+        lines += [f"# notify_{kind} enable=off queue_dir= ", f"notify_{kind}:1 {EXPORTED[kind]} "]
     return "\n".join(lines) + "\n"

@@ -2,32 +2,22 @@
 
 import pytest
 
+from bucketcast.errors import ConfigErrors
+from bucketcast.migrate import files, merge
 from bucketcast.migrate.parsed import TargetId
-from tests.unit.migrate.reading import Reading
 
 PRIMARY = TargetId("webhook", "primary")
 HIDDEN = "hunter2"
-FILE = Reading("export.txt")
-read, settle, problems = FILE.read, FILE.settle, FILE.problems
 
 
-@pytest.mark.parametrize(
-    ("pairs", "values"),
-    [
-        ("endpoint=http://h/ auth_token= ", {"endpoint": "http://h/", "auth_token": ""}),
-        ('endpoint="http://h/" auth_token=""', {"endpoint": "http://h/", "auth_token": ""}),
-        ('auth_token="Basic a b"', {"auth_token": "Basic a b"}),
-        ("comment='it is'", {"comment": "it is"}),
-        ('comment="say "hi" to a=b" endpoint=x', {"comment": 'say "hi" to a=b', "endpoint": "x"}),
-        ("endpoint=http://h/?a=b&c=d#e", {"endpoint": "http://h/?a=b&c=d#e"}),
-        ('comment="\\" endpoint=x', {"comment": "\\", "endpoint": "x"}),
-        ("auth_token=it's", {"auth_token": "it's"}),
-        ('auth_token=a"b', {"auth_token": 'a"b'}),
-        ("", {}),
-    ],
-)
-def test_values_with_and_without_quotes(pairs: str, values: dict[str, str]) -> None:
-    assert read(f"notify_webhook:primary {pairs}\n").stored == {PRIMARY: values}
+def settle(text: str) -> merge.Merged:
+    return merge.merge(files.read([("export.txt", text)]))
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ConfigErrors) as refused:
+        settle(text)
+    return [str(error) for error in refused.value.errors]
 
 
 def test_a_target_without_a_name_is_the_default_one() -> None:
