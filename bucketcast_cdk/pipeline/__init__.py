@@ -87,7 +87,6 @@ class Pipeline(Construct):
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return the options that the deployment sets, `settings.pipeline.DEPLOYED`, by job."""
         table = ingest.table.table_name
-        senders = {"table": table, "timeout": str(round(self._options.timeout))}
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
             "scan": {
@@ -95,8 +94,8 @@ class Pipeline(Construct):
                 "ingress": ingest.queue.queue_url,
                 "table": table,
             },
-            "backfill": senders,
-            "reconcile": senders,
+            "backfill": {"table": table, "timeout": str(round(self._options.timeout))},
+            "reconcile": {"table": table},
         }
 
     def _allow(self, ingest: Ingest, queues: Sequence[str]) -> None:

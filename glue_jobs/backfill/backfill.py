@@ -21,13 +21,13 @@ from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
 from bucketcast.settings.pipeline import Backfill
 from glue_jobs import files, lease, listing, not_sent
-from glue_jobs.backfill import estimate, manifest
+from glue_jobs.backfill import manifest
 from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
 from glue_jobs.backfill.messages import Counts, Tally, events_per_message, pack_objects
 from glue_jobs.backfill.selection import FILTERS, select
 from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
-from glue_jobs.outbox.pace import check_time, seconds_needed
+from glue_jobs.outbox.pace import seconds_needed
 from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
@@ -60,22 +60,28 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
 
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
-            listing is too old, or would be before all is sent; the run would be ended before that;
-            its folder has another backfill, or one by rules that were removed since, or is being
-            worked on; or the queue does not answer.
+            listing is too old, or would be before all is sent; the run's folder has another
+            backfill, or one by rules that were removed since, or is being worked on; or the queue
+            does not answer.
     """
     began = time.time()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
         listed = _read_earlier(settings, run) or _list(spark, settings, run)
         outcome: dict[str, Any]
         if settings.dry_run:
-            outcome = {"estimate": estimate.estimate(spark, listed.spool, settings)}
+            outcome = {"estimate": {"seconds": _estimate(spark, listed.events, settings)}}
         else:
             outcome = _send(spark, listed, settings, run, began)
     fields = ("objects", "matched", "events", "notes")
     counts = {name: getattr(listed, name) for name in fields}
     left = not_sent.summarize(run.path("not-sent"))
     run.set_result({**listed.scope, **counts, **outcome, **left})
+
+
+def _estimate(spark: SparkSession, events: int, settings: Backfill) -> int:
+    """Return the seconds that sending takes; without a rate, with all present cores at best."""
+    fastest = sender.count_tasks(spark, settings.rate) * sender.TASK_RATE
+    return round(seconds_needed(events, settings.rate, settings.queue) or events / fastest)
 
 
 def _send(
@@ -90,9 +96,6 @@ def _send(
     _check_age(listed.taken, needed)
     until = listed.taken / 1000 + _MAX_AGE
     if settings.timeout:
-        remaining = began + settings.timeout - time.time()
-        hint = f"and add --resume {run.folder.rpartition('/')[2]}"
-        check_time(unsent, settings.rate, settings.queue, remaining, hint)
         until = min(until, began + settings.timeout - min(_SPARE, settings.timeout * _SPARE_SHARE))
     stage = f"sending for {needed / 3600:.2f} hours" if needed else "sending"
     report: Any = partial(run.report, stage, unit="events")

@@ -1,6 +1,5 @@
 """Compare a mirror with its bucket, and repair it if requested."""
 
-import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +16,6 @@ from glue_jobs.backfill.messages import events_per_message
 from glue_jobs.columns import save
 from glue_jobs.listing.schema import Listing, current_objects, unix_ms
 from glue_jobs.outbox import chunks, sender
-from glue_jobs.outbox.pace import check_time
 from glue_jobs.reconcile import mirror, repair
 from glue_jobs.reconcile.compare import Drift, suspects
 from glue_jobs.reconcile.recheck import (
@@ -48,7 +46,7 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
 
     Raises:
         BucketcastError: the target, its rules, the bucket's content or S3 cannot be read; or the
-            run would be ended before all repairs are sent.
+            queue does not answer.
     """
     began = datetime.now(UTC).replace(microsecond=0)  # as exact as LastModified
     config = mirror.parse(settings.target, settings.mirror)
@@ -101,11 +99,7 @@ def _repair(
     run.report("spooling the events")
     max_events = events_per_message(settings.rate)
     pack = partial(repair.pack_repairs, settings.bucket, to, began, max_events)
-    events = chunks.spool(repair.repairable(differences), pack, folder)
-    if settings.timeout:
-        remaining = settings.timeout - (time.time() - began / 1000)
-        hint = "or repair parts of the bucket with --prefix"
-        check_time(events, settings.rate, to.queue, remaining, hint)
+    chunks.spool(repair.repairable(differences), pack, folder)
     spark = differences.sparkSession
     report: Any = partial(run.report, "sending", unit="events")
     return sender.send(spark, folder, to.queue, rate=settings.rate, on_progress=report)

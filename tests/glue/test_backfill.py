@@ -279,13 +279,8 @@ def test_a_dry_run_prepares_what_the_same_run_sends(
     for number in range(40):
         deployment.add_object(f"{number:02}")
     result = deployment.backfill(spark, dry_run="on", rate="20")
-    calls = result["estimate"].pop("s3_requests")
-    assert result["estimate"] == {
-        "seconds": 2,
-        "sqs_requests": 3 * calls,
-        "dpu_hours": round(2 / 60, 4),  # a minute of two workers
-    }
-    assert (result["objects"], result["events"], 2 <= calls <= 4) == (40, 40, True)
+    assert result["estimate"] == {"seconds": 2}
+    assert (result["objects"], result["events"]) == (40, 40)
     assert not deployment.drain()
     assert deployment.backfill(spark)["sent"] == 40
     assert (len(deployment.drain()), deployment.listings) == (40, 1)
@@ -381,22 +376,6 @@ def test_an_invalid_option_is_named_in_the_error(
 ) -> None:
     with pytest.raises(BucketcastError, match=expected):
         deployment.backfill(spark, **options)
-
-
-def test_more_events_than_the_time_limit_allows_are_refused(
-    spark: SparkSession, deployment: Backfills
-) -> None:
-    deployment.add_rule()
-    for number in range(200):
-        deployment.add_object(str(number))
-    with pytest.raises(
-        BucketcastError,
-        match=r"^200 events take 0\.06 hours at --rate 1, .* in 0\.\d\d hours: .*--resume run$",
-    ):
-        deployment.backfill(spark, rate="1", timeout="190")
-    assert not deployment.drain()
-    assert deployment.backfill(spark, rate="1000", timeout="190")["events"] == 200
-    assert (len(deployment.drain()), deployment.listings) == (200, 1)
 
 
 def test_a_listing_older_than_14_days_is_refused(

@@ -1,7 +1,6 @@
 """A chunk fits into one call, and a limit keeps to the rate; these tests need no server."""
 
 from itertools import pairwise
-from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.limits import SQS_CALL_MESSAGES
 from glue_jobs.outbox.chunks import Chunk, Message, split
-from glue_jobs.outbox.pace import RateLimit
 
 MESSAGES = st.lists(
     st.builds(
@@ -60,38 +58,3 @@ def test_a_message_too_large_for_a_call_is_alone() -> None:
     bodies = ["a", "b" * (MAX_BYTES + 1), "c"]
     chunks = split(0, [Message(body, 1) for body in bodies])
     assert [chunk.bodies for chunk in chunks] == [[body] for body in bodies]
-
-
-class Start(NamedTuple):
-    at: float
-    events: int
-
-
-@given(
-    st.integers(1, 5_000),
-    st.lists(st.tuples(st.integers(1, 2_000), st.floats(0, 5)), min_size=1, max_size=30),
-)
-def test_no_interval_exceeds_the_rate(rate: int, calls: list[tuple[int, float]]) -> None:
-    rate_limit, now, starts = RateLimit(rate), 100.0, list[Start]()
-    for events, duration in calls:
-        now += rate_limit.reserve(events, now)
-        starts.append(Start(now, events))
-        now += duration
-    for first, start in enumerate(starts):
-        for last in range(first, len(starts)):
-            # The last call's events still have their time before them.
-            sent = sum(call.events for call in starts[first:last])
-            assert sent <= rate * (starts[last].at - start.at) + 1e-6 * sent
-
-
-def test_a_call_waits_no_longer_than_the_rate_needs() -> None:
-    rate_limit = RateLimit(100)
-    assert rate_limit.reserve(50, now=10) == 0, "the first call does not wait"
-    assert rate_limit.reserve(50, now=10.25) == 0.25
-    assert rate_limit.reserve(50, now=30) == 0, "a slow call was its own pause"
-    assert rate_limit.reserve(50, now=30) == 0.5, "and it is not caught up"
-
-
-def test_a_rate_of_zero_is_no_limit() -> None:
-    rate_limit = RateLimit(0)
-    assert {rate_limit.reserve(1_000, now=1) for _ in range(9)} == {0}

@@ -4,26 +4,20 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast.delivery.envelope import Delivery, pack, unpack
-from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import Object, created, removed
 from bucketcast.rules import Rule
 from bucketcast.settings.pipeline import Reconcile, parse
 from bucketcast.state.rules import Rules
 from glue_jobs import files
-from glue_jobs.backfill.destination import Destination
-from glue_jobs.listing.schema import unix_ms
 from glue_jobs.reconcile import mirror
-from glue_jobs.reconcile import reconcile as job_module
 from glue_jobs.reconcile.reconcile import reconcile
 from glue_jobs.run import Run
 from tests.glue import inventories
@@ -195,7 +189,7 @@ def test_damaged_rows_are_listed_and_repaired(
     assert by_path[f"{BUCKET}/{EXTRA[0]}"]["object"] is None
     assert [found.key for found in job.drain()] == ["waiting"]
 
-    assert job.run(spark, "2", repair="on", timeout="600")["sent"] == 100
+    assert job.run(spark, "2", repair="on")["sent"] == 100
     repairs = job.drain()
     assert len(repairs) == 100
     job.apply(repairs)
@@ -212,15 +206,3 @@ def test_damaged_rows_are_listed_and_repaired(
     job.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
     job.apply([removal, *repairs])
     assert f"{BUCKET}/{STALE[0]}" not in [row.key for row in job.server.received()]
-
-
-def test_repairs_that_would_take_too_long_are_refused_before_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("glue_jobs.outbox.chunks.spool", lambda *_: 100)
-    values = {"bucket": BUCKET, "run": tmp_path.as_uri(), "target": ARN, "queue": "q"}
-    values |= {"mirror": "{}", "repair": "on", "rate": "1", "timeout": "90"}
-    settings = parse(Reconcile, [f"--{name}={value}" for name, value in values.items()])
-    to, none, began = Destination(ARN, "q", ()), Mock(), unix_ms(datetime.now(UTC))
-    with pytest.raises(BucketcastError, match=r"^100 events take 0\.03 hours at --rate 1, "):
-        job_module._repair(none, to, settings, Run(settings.run), began)

@@ -22,8 +22,6 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed, DeployedPipeline
 from bucketcast.errors import BucketcastError
 from bucketcast.settings import pipeline as jobs
-from bucketcast.state.lease import JOBS, Lease
-from bucketcast.state.table import Partition
 
 OPTIONS: Final = "options.json"
 """What a run of `backfill` was started with, for one that resumes it."""
@@ -123,7 +121,6 @@ class Runs:
                 "bucketcast.toml, then deploy"
             )
         self._pipeline: DeployedPipeline = deployment.pipeline
-        self._state_table = deployment.state_table
         self._aws = aws
 
     def require_bucket(self, bucket: str) -> None:
@@ -159,12 +156,6 @@ class Runs:
                 "30 days"
             )
         return options
-
-    def is_working(self, job: str, run: str) -> bool:
-        """Return True if a run holds its lease: it lists or sends now."""
-        items = Partition(self._state_table, JOBS, self._aws.dynamodb)
-        with aws_errors():
-            return Lease(items, self.folder(job, run)).is_held(round(time.time() * 1_000))
 
     def start(self, job: str, run: str, values: Mapping[str, str], *, detached: bool) -> StartedRun:
         """Start a job for the run with this id; `detached` outlives this process.

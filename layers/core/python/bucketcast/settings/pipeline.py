@@ -107,7 +107,6 @@ class Sending(Job):
 
     target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
     rate: int = option("events a second at most; 0 means no limit", default="1000")
-    timeout: int = option("seconds after which Glue ends a run; 0 for never", default="0")
     table: str = option("the name of the state table", default="")
     queue: str = option(
         "the URL of the target's queue",
@@ -150,6 +149,7 @@ class Backfill(Sending):
         parse=choice(STORAGE_CLASSES),
     )
     dry_run: OnOff = option("on: end with an estimate, before the first event", default="off")
+    timeout: int = option("seconds after which Glue ends a run; 0 for never", default="0")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,10 +76,6 @@ class Lease:
         """Return a text of the current holder, "" if there is none."""
         return str(self._items.get(self._key).get(name, {}).get("S", ""))
 
-    def is_held(self, now: int) -> bool:
-        """Return True if anybody holds the lease at `now`."""
-        return int(self._items.get(self._key).get("leased_until", {}).get("N", 0)) > now
-
     def _put(self, until: int, condition: Mapping[str, Any]) -> bool:
         item = {**held(self._holder, until), EXPIRES: {"N": str(until // 1_000)}, **self._texts}
         return self._items.put(self._key, item, **condition)
