@@ -34,9 +34,8 @@ def _size_shuffles(spark: SparkSession, objects: DataFrame) -> None:
 
 
 def _read(spark: SparkSession, bucket: str, source: str, prefix: str) -> Listing:
-    kind, _, table = source.partition(":")
     if source == "listing":
         return live.read(spark, bucket, prefix=prefix)
-    if kind == "metadata":
-        return metadata.read(spark, bucket, table, prefix=prefix)
+    if source == "metadata":
+        return metadata.read(spark, bucket, prefix=prefix)
     return inventory.read(spark, bucket, source, prefix=prefix)

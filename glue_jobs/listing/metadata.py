@@ -17,44 +17,28 @@ from glue_jobs.reason import reason
 
 CATALOG: Final = "s3md"
 LAG: Final = timedelta(hours=1)
-_COLUMNS: Final = (
-    "bucket",
-    "key",
-    "sequence_number",
-    "version_id",
-    "is_delete_marker",
-    "size",
-    "last_modified_date",
-    "e_tag",
-    "storage_class",
-)
-_CONF: Final = (
-    "start the job with --conf spark.sql.catalog.{0}=org.apache.iceberg.spark.SparkCatalog "
-    "--conf spark.sql.catalog.{0}.catalog-impl=org.apache.iceberg.aws.glue.GlueCatalog "
-    "--conf spark.sql.catalog.{0}.glue.id=ACCOUNT:s3tablescatalog/aws-s3 "
-    "--conf spark.sql.catalog.{0}.warehouse=s3://ANY/ and, on Glue, --datalake-formats iceberg"
-)
 
 
-def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "") -> Listing:
+def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
     """Read the newest snapshot of the bucket's inventory table, with all versions.
 
-    `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.inventory`. S3
-    puts changes into it within an hour, so `taken` is an hour before the snapshot.
+    It is `s3md.b_<bucket, "." as "_">.inventory`. S3 puts changes into it within an hour, so
+    `taken` is an hour before the snapshot.
 
     Raises:
-        BucketcastError: there is no catalog or table, it may not be read, or it has other columns
-            or rows of other buckets.
+        BucketcastError: there is no catalog or table, or it may not be read.
     """
-    parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
-    name = ".".join(parts)
-    _check_catalog(spark, parts, name)
-    quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    namespace = f"b_{bucket.replace('.', '_')}"
+    name, quoted = f"{CATALOG}.{namespace}.inventory", f"{CATALOG}.`{namespace}`.inventory"
+    if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None:
+        raise BucketcastError(
+            f'{name}: Spark knows no catalog {CATALOG}: set metadata = "on" in [pipeline], and '
+            "deploy that"
+        )
     try:
         snapshot, committed = _newest_snapshot(spark, quoted, name)
         # Pinned: a job reads more than once, and S3 goes on writing.
         frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot}")  # noqa: S608
-        _check_table(frame, bucket, name)
     except (PySparkException, Py4JJavaError) as error:
         raise BucketcastError(_error_message(error, name, bucket)) from error
     if prefix:
@@ -65,18 +49,6 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
         taken=committed - LAG,
         name=f"S3 Metadata table {name} of {committed:%Y-%m-%d %H:%M} UTC",
     )
-
-
-def _check_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
-    if len(parts) < 3 or not all(parts):  # noqa: PLR2004  # catalog, namespace, table
-        raise BucketcastError(
-            f"{name}: found no CATALOG.NAMESPACE.TABLE; name the table with all three, or leave it "
-            "out for S3's own inventory table"
-        )
-    if spark.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None:
-        raise BucketcastError(
-            f"{name}: Spark knows no catalog {parts[0]}; {_CONF.format(parts[0])}"
-        )
 
 
 def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> tuple[int, datetime]:
@@ -92,27 +64,11 @@ def _newest_snapshot(spark: SparkSession, quoted: str, name: str) -> tuple[int, 
     return newest[1], datetime.fromtimestamp(newest[0] / 1000, UTC)
 
 
-def _check_table(frame: DataFrame, bucket: str, name: str) -> None:
-    missing = [column for column in _COLUMNS if column not in frame.columns]
-    if missing:
-        raise BucketcastError(
-            f"{name}: found no column {', '.join(missing)} among {', '.join(frame.columns)}; name "
-            "the inventory table of S3 Metadata"
-        )
-    foreign = frame.where(~sql.col("bucket").eqNullSafe(bucket)).select("bucket").first()
-    if foreign:
-        raise BucketcastError(
-            f"{name}: found rows of bucket {foreign[0]}, wanted only {bucket}; name the table of "
-            f"{bucket}"
-        )
-
-
 def _error_message(error: PySparkException | Py4JJavaError, name: str, bucket: str) -> str:
     if "[TABLE_OR_VIEW_NOT_FOUND]" in str(error):
         return (
             f"{name}: there is no such table; turn on the inventory table in the S3 Metadata "
-            f"configuration of {bucket}, grant the job's role SELECT on it in Lake Formation, or "
-            "name another with :CATALOG.NAMESPACE.TABLE after the source"
+            f"configuration of {bucket}, and grant the job's role SELECT on it in Lake Formation"
         )
     return f"{name}: Spark cannot read the table: {reason(error)}"
 

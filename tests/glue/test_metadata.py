@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import listing
+from glue_jobs.listing import metadata
 from tests.glue.inventories import Row, rows_of
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
@@ -87,34 +88,33 @@ def test_a_job_that_needs_no_latest_versions_sorts_nothing(spark: SparkSession, 
     assert "Exchange" not in plan
 
 
-def refusal(spark: SparkSession, source: str = "metadata", bucket: str = "my-bucket.org") -> str:
+def refusal(spark: SparkSession, bucket: str = "my-bucket.org") -> str:
     with pytest.raises(BucketcastError) as error:
-        listing.read(spark, bucket, source)
+        listing.read(spark, bucket, "metadata")
     return str(error.value)
 
 
-def test_a_missing_catalog_is_refused_with_its_settings(spark: SparkSession) -> None:
-    message = refusal(spark, "metadata:other.b_x.inventory")
+def test_a_missing_catalog_is_refused_with_its_setting(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata, "CATALOG", "other")
 
-    assert message.startswith("other.b_x.inventory: Spark knows no catalog other; start the job")
-    assert "--conf spark.sql.catalog.other=org.apache.iceberg.spark.SparkCatalog" in message
+    assert 'Spark knows no catalog other: set metadata = "on" in [pipeline]' in refusal(spark)
 
 
 @pytest.mark.both_sparks
-def test_a_catalog_that_cannot_be_loaded_is_refused(spark: SparkSession) -> None:
+def test_a_catalog_that_cannot_be_loaded_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spark.conf.set("spark.sql.catalog.broken", "org.example.Catalog")
+    monkeypatch.setattr(metadata, "CATALOG", "broken")
 
-    assert "broken.b.c: Spark cannot read the table" in refusal(spark, "metadata:broken.b.c")
-
-
-@pytest.mark.parametrize("table", ["inventory", "b_x.inventory", "s3md..inventory"])
-def test_an_incomplete_table_name_is_refused(spark: SparkSession, table: str) -> None:
-    assert "found no CATALOG.NAMESPACE.TABLE" in refusal(spark, f"metadata:{table}")
+    assert "broken.b_b.inventory: Spark cannot read the table" in refusal(spark, "b")
 
 
 @pytest.mark.both_sparks
 def test_a_missing_table_is_refused(spark: SparkSession) -> None:
-    message = refusal(spark, bucket="elsewhere")
+    message = refusal(spark, "elsewhere")
 
     assert message.startswith("s3md.b_elsewhere.inventory: there is no such table; turn on")
 
@@ -122,23 +122,3 @@ def test_a_missing_table_is_refused(spark: SparkSession) -> None:
 def test_an_empty_table_is_refused(spark: SparkSession, table: str) -> None:
     assert spark.table(table).count() == 0
     assert "the table is empty: S3 is still filling it" in refusal(spark)
-
-
-def test_a_table_of_another_bucket_is_refused(spark: SparkSession, table: str) -> None:
-    rows = [Row("my-bucket.org", "a"), Row("my-bucket-org", "a")]
-    fill(spark, table, rows)
-
-    assert "found rows of bucket my-bucket-org, wanted only my-bucket.org" in refusal(spark)
-
-
-def test_a_journal_table_is_refused(spark: SparkSession) -> None:
-    name = "s3md.b_x.journal"
-    spark.sql(f"CREATE TABLE {name} (bucket string, key string, record_type string) USING iceberg")
-    spark.sql(f"INSERT INTO {name} VALUES ('x', 'a', 'CREATE')")  # noqa: S608
-    try:
-        message = refusal(spark, f"metadata:{name}", "x")
-    finally:
-        spark.sql(f"DROP TABLE {name}")
-
-    assert "found no column sequence_number, version_id" in message
-    assert "among bucket, key, record_type; name the inventory table of S3 Metadata" in message
