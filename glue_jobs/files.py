@@ -22,7 +22,6 @@ from glue_jobs.aws import client
 
 ABSENT: Final = ""
 """The ETag of a file that does not exist."""
-_CHUNK_BYTES: Final = 1 << 20
 _KEYS_PER_CALL: Final = 1_000
 """The most objects that one call removes."""
 _HINTS: Final = {
@@ -76,36 +75,6 @@ def read_with_etag(url: str) -> tuple[bytes, str]:
             return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
         response = client("s3").get_object(**_location(url))
         return response["Body"].read(), response["ETag"]
-
-
-def read_chunks(url: str) -> Iterator[bytes]:
-    """Yield a file's content in pieces, for one that does not fit in memory.
-
-    Raises:
-        FileError: it cannot be read.
-    """
-    path = _local(url)
-    with _file_errors(url):
-        if path:
-            with path.open("rb") as file:
-                while piece := file.read(_CHUNK_BYTES):
-                    yield piece
-        else:
-            yield from client("s3").get_object(**_location(url))["Body"].iter_chunks(_CHUNK_BYTES)
-
-
-def read_size(url: str) -> tuple[int, str]:
-    """Return a file's size in bytes and its ETag without quotation marks, "" without S3.
-
-    Raises:
-        FileError: it cannot be read.
-    """
-    path = _local(url)
-    with _file_errors(url):
-        if path:
-            return path.stat().st_size, ""
-        response = client("s3").head_object(**_location(url))
-        return response["ContentLength"], response["ETag"].strip('"')
 
 
 def write(url: str, content: bytes, *, replaces: str | None = None, media_type: str = "") -> None:

@@ -50,10 +50,9 @@ def read(spark: SparkSession, settings: Backfill, refused: str) -> Listing:
     folder `refused`, which are right after the rows were read exactly once.
 
     Raises:
-        BucketcastError: there is no such file. A row of another bucket, or of another form, ends
-            the job as it is read.
+        FileError: the folder cannot be emptied. A manifest that does not exist, and a row of
+            another bucket or another form end the job as they are read.
     """
-    files.read_size(settings.manifest)
     files.remove(refused)
     taken = datetime.now(UTC)
     tasks = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism

@@ -41,8 +41,8 @@ class Listing:
 
     `objects` are rows of `LISTING`, with all versions if `versions`; `taken` is their time: later
     changes may be missing. `name` describes the source, and `lacking` are the columns that it does
-    not have. It has the keys that begin with one of `prefixes`, or some that are not known if there
-    is none; `notes` say what the user should know of that.
+    not have. It has the keys that begin with `prefix`, or some that are not known if that is None;
+    `notes` say what the user should know of that.
     """
 
     objects: DataFrame
@@ -50,7 +50,7 @@ class Listing:
     taken: datetime
     name: str
     lacking: frozenset[str] = frozenset()
-    prefixes: tuple[str, ...] = ("",)
+    prefix: str | None = ""
     notes: tuple[str, ...] = ()
 
     @property

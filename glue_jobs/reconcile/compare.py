@@ -6,8 +6,6 @@ and a row of an object without versions names none.
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import reduce
-from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -44,14 +42,14 @@ def _differ(current: Object, row: StoredRow) -> bool:
     )
 
 
-def suspects(objects: DataFrame, rows: DataFrame, prefixes: Sequence[str] = ()) -> DataFrame:
+def suspects(objects: DataFrame, rows: DataFrame, prefix: str | None) -> DataFrame:
     """Return the `key` of all pairs that differ by `find_drift`, each once.
 
     `objects` has the columns of `Object`, `rows` those of `mirror.ROWS`. Of rows only those are
-    compared whose keys begin with a prefix of the objects' source, or all if those are not known.
+    compared whose keys begin with the prefix of the objects' source, or all if that is not known.
     """
-    if prefixes:
-        rows = rows.where(reduce(or_, (rows.key.startswith(prefix) for prefix in prefixes)))
+    if prefix:
+        rows = rows.where(rows.key.startswith(prefix))
     compared = objects.select("key", "bucket", "version_id", "size", "etag")
     pairs = compared.join(rows, "key", "full_outer")
     keys = pairs.rdd.mapPartitions(_find_suspects)

@@ -58,7 +58,7 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
     stored = mirror.read_rows(spark, config, settings.bucket, settings.prefix)
     rows = save(stored, run.path("rows"))
     with run.report_tasks(spark, "comparing"):
-        differing = suspects(current_objects(content.objects), rows, content.prefixes)
+        differing = suspects(current_objects(content.objects), rows, content.prefix)
         keys = save(differing, run.path("suspects"))
     waiting = _count_waiting(to.queue)
     run.report(f"checking {keys.count()} objects again")

@@ -17,13 +17,13 @@ from glue_jobs.listing.schema import Listing, unix_ms
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Findings beyond these `thresholds`, by kind, whose keys begin with one of the prefixes.
+    """Findings beyond these `thresholds`, by kind, whose keys begin with the prefix.
 
-    Where the reach of a report is not known there is no prefix. `taken` is the source's time in
-    Unix ms; with `versions` it lists also old ones and delete markers.
+    Where the reach of a report is not known it is None. `taken` is the source's time in Unix ms;
+    with `versions` it lists also old ones and delete markers.
     """
 
-    prefixes: tuple[str, ...]
+    prefix: str | None
     taken: int
     versions: bool
     thresholds: dict[str, int]
@@ -31,11 +31,15 @@ class Coverage(msgspec.Struct, frozen=True):
     @property
     def detail(self) -> int:
         """How much of a count it sees, to compare two: with versions more, and of a known reach."""
-        return 2 * self.versions + bool(self.prefixes)
+        return 2 * self.versions + (self.prefix is not None)
+
+    def reaches(self, key: str) -> bool:
+        """Return True if it has all keys with this beginning."""
+        return self.prefix is not None and key.startswith(self.prefix)
 
     def covers(self, kind: str, key: str) -> bool:
         """Return True if it has all of what would be such a finding."""
-        return kind in self.thresholds and key.startswith(self.prefixes)
+        return kind in self.thresholds and self.reaches(key)
 
     def sees(self, kind: str, other: "Coverage") -> bool:
         """Return True if it has all findings of a kind that another has of the same keys."""
@@ -44,9 +48,8 @@ class Coverage(msgspec.Struct, frozen=True):
 
     def includes(self, other: "Coverage") -> bool:
         """Return True if it has all findings that the other has."""
-        return all(prefix.startswith(self.prefixes) for prefix in other.prefixes) and all(
-            self.sees(kind, other) for kind in other.thresholds
-        )
+        reached = other.prefix is not None and self.reaches(other.prefix)
+        return reached and all(self.sees(kind, other) for kind in other.thresholds)
 
 
 class Seen(NamedTuple):
@@ -78,7 +81,7 @@ def allow(
         return Allowed(alert=False, growth=False, clear=False)
     decided = any(each.covers(kind, key) and each.sees(kind, now) for each in later)
     covered = now.covers(kind, key)
-    alert = not decided and (covered or not now.prefixes)
+    alert = not decided and (covered or now.prefix is None)
     if seen is None:
         return Allowed(alert, growth=False, clear=False)
     current = covered and not decided and now.taken >= seen.taken
@@ -95,15 +98,10 @@ def cover(content: Listing, settings: Alerts) -> Coverage:
     Raises:
         BucketcastError: the source lists no keys with the prefix.
     """
-    prefix = settings.prefix
-    shown = tuple(
-        max(prefix, listed, key=len)
-        for listed in content.prefixes
-        if prefix.startswith(listed) or listed.startswith(prefix)
-    )
-    if content.prefixes and not shown:
-        names = ", ".join(content.prefixes)
-        raise BucketcastError(f"--prefix: found {prefix!r}, but {content.name} lists only {names}")
+    prefix, has = settings.prefix, content.prefix
+    if has is not None and not (prefix.startswith(has) or has.startswith(prefix)):
+        raise BucketcastError(f"--prefix: found {prefix!r}, but {content.name} lists only {has}")
+    reach = None if has is None else max(prefix, has, key=len)
     listed = {"folders"}
     if content.versions:
         listed |= {"versions", "bytes"} if content.sizes else {"versions"}
@@ -112,12 +110,12 @@ def cover(content: Listing, settings: Alerts) -> Coverage:
         for name, kind in KINDS.items()
         if kind.limits in listed
     }
-    return Coverage(shown, unix_ms(content.taken), content.versions, thresholds)
+    return Coverage(reach, unix_ms(content.taken), content.versions, thresholds)
 
 
 def add(earlier: Sequence[Coverage], now: Coverage) -> tuple[Coverage, ...]:
     """Return what scans have seen after this one, without what it replaces."""
-    if not now.prefixes:
+    if now.prefix is None:
         return tuple(earlier)
     kept = (each for each in earlier if each.taken > now.taken or not now.includes(each))
     return (*kept, now)

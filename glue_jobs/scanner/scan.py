@@ -87,8 +87,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         with run.report_tasks(spark, "writing the report"):
             states = new.alert_states(spark)
             numbers, events = _read_numbers(counts)
-            prefix = ", ".join(now.prefixes)
-            page = Page(settings, content, prefix, at, numbers, used, notes)
+            page = Page(settings, content, now.prefix or "", at, numbers, used, notes)
             summary = report.write(states, page, run.path("report"))
         if settings.dry_run:
             files.remove(new.folder)
@@ -113,7 +112,7 @@ def _count(
     thresholds = sums.Thresholds(**limits)
     summed = sums.sum_up(objects, content.taken, thresholds)
     findings = counting.find(objects, summed, thresholds)
-    incomplete, notes = uploads.count(settings.bucket, now.prefixes or (settings.prefix,))
+    incomplete, notes = uploads.count(settings.bucket, now.prefix or settings.prefix)
     return findings, [*usage.rows(summed, content), *incomplete], notes
 
 
@@ -123,7 +122,7 @@ def _source_notes(content: Listing, now: Coverage, later: Sequence[Coverage]) ->
         yield f"The source lists no {column}: {' and '.join(missing)} stay as they were."
     for column in sorted(content.lacking & _NO_CLASSES.keys()):
         yield _NO_CLASSES[column]
-    if now.prefixes and any(each.includes(now) for each in later):
+    if any(each.includes(now) for each in later):
         yield (
             f"{content.name} is older than the source of an earlier scan: alerts stay as they were."
         )

@@ -1,7 +1,7 @@
 """Incomplete multipart uploads: what S3 stores, and bills, but lists among no objects."""
 
 import heapq
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 from urllib.parse import unquote_plus
@@ -17,8 +17,8 @@ SIZED: Final = 1_000
 _PARALLEL: Final = 16
 
 
-def count(bucket: str, prefixes: Collection[str]) -> tuple[list[Usage], list[str]]:
-    """Return the usage of the uploads of keys with these prefixes, and notes about it.
+def count(bucket: str, prefix: str) -> tuple[list[Usage], list[str]]:
+    """Return the usage of the uploads of keys with this prefix, and notes about it.
 
     There is none if they cannot be listed, which a note says: a report is worth more than no
     report. The bytes are of the `SIZED` oldest ones, and of those whose parts can be listed, which
@@ -28,10 +28,9 @@ def count(bucket: str, prefixes: Collection[str]) -> tuple[list[Usage], list[str
 
     def uploads() -> Iterator[Any]:
         nonlocal number
-        for prefix in prefixes:
-            for upload in _list(bucket, prefix):
-                number += 1
-                yield upload
+        for upload in _list(bucket, prefix):
+            number += 1
+            yield upload
 
     try:
         oldest = heapq.nsmallest(SIZED, uploads(), key=lambda upload: upload["Initiated"])

@@ -44,7 +44,7 @@ class Scans:
         self.versions = True
         self.sizes = True
         self.taken = TAKEN
-        self.prefixes: tuple[str, ...] = ("",)
+        self.prefix: str | None = ""
 
     def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
         """Read the content; `keys` has the numbers of versions."""
@@ -62,7 +62,7 @@ class Scans:
             self.taken,
             "a list",
             lacking=frozenset() if self.sizes else frozenset({"size"}),
-            prefixes=self.prefixes,
+            prefix=self.prefix,
         )
 
     def add_rule(self, events: str = "scanner", prefix: str = "", target: str = "primary") -> None:

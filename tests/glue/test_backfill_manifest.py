@@ -1,5 +1,6 @@
 """A manifest of S3 Batch Operations: its objects as S3 has them, and what cannot be sent."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,11 +8,11 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.pipeline import Backfill, parse
-from glue_jobs import files
 from glue_jobs.backfill import manifest
 from glue_jobs.reason import reason
 from tests.glue.emulator import Emulator
@@ -92,8 +93,9 @@ def test_a_row_of_another_form_ends_the_job(
 
 def test_a_manifest_that_does_not_exist_is_named(spark: SparkSession, tmp_path: Path) -> None:
     missing = settings(tmp_path, "", manifest=(tmp_path / "none.csv").as_uri())
-    with pytest.raises(files.MissingFileError, match=r"none\.csv: there is no such file"):
-        manifest.read(spark, missing, "")
+    with pytest.raises(AnalysisException) as ended:
+        manifest.read(spark, missing, tmp_path.as_uri())
+    assert re.search(r"Path does not exist: file:.*none\.csv", reason(ended.value))
 
 
 @pytest.mark.parametrize(

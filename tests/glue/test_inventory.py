@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from pyspark.sql import SparkSession
@@ -104,24 +104,6 @@ def test_a_folder_is_read_as_its_newest_finished_report(
     report(3).write_text("0" * 32)
     with pytest.raises(BucketcastError, match=r"says 0+: it was changed or cut"):
         listing.read(spark, "b", f"{tmp_path.as_uri()}/b/daily")
-
-
-def test_reports_of_several_prefixes_are_a_union(spark: SparkSession, tmp_path: Path) -> None:
-    def report(prefix: str, **settings: Any) -> str:
-        rows = [Row("b", f"{prefix}/{n}") for n in range(3)]
-        return write(tmp_path, rows, bucket="b", config_id=prefix, **settings)
-
-    later = TAKEN + timedelta(hours=1)
-    urls = [
-        report("z", format="CSV", taken=later),
-        report("a", format="ORC", taken=later),
-        report("m", taken=TAKEN),
-    ]
-    read = listing.read(spark, "b", ", ".join(urls))
-
-    assert sorted(row.key for row in rows_of(read)) == [f"{p}/{n}" for p in "amz" for n in range(3)]
-    assert read.taken == TAKEN
-    assert "z and a and m" in read.name
 
 
 @pytest.mark.both_sparks

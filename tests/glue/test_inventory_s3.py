@@ -1,4 +1,4 @@
-"""Reports where they lie: in a bucket, whose ETags spare reading files once more."""
+"""Reports where they lie: in a bucket."""
 
 import json
 from collections.abc import Iterator
@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ResponseStreamingError
+from botocore.exceptions import ClientError
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
-from glue_jobs import files
 from glue_jobs.aws import client
 from glue_jobs.listing import inventory
-from glue_jobs.listing.inventory import checks
-from glue_jobs.listing.inventory.checks import check_files
 from glue_jobs.listing.inventory.manifest import read_manifest, read_newest
 from glue_jobs.listing.schema import LISTING
 from tests.glue.emulator import Emulator
@@ -50,37 +47,14 @@ def upload(s3: Any, folder: Path, **settings: Any) -> str:
     return f"s3://{DESTINATION}/{manifest.relative_to(folder).as_posix()}"
 
 
-def test_a_folder_is_read_as_its_newest_report(
-    spark: SparkSession, s3: Any, tmp_path: Path
-) -> None:
+def test_a_folder_is_read_as_its_newest_report(s3: Any, tmp_path: Path) -> None:
     url = upload(s3, tmp_path)
     s3.put_object(Bucket=DESTINATION, Key="reports/b/daily/2026-01-03T01-00Z/manifest.json")
     report = read_newest(f"{HOME}/", "b")
-    check_files(spark, report)
 
     assert (report.url, report.taken) == (url, TAKEN)
     assert report == read_manifest(url, "b")
-    assert all(report.data_url(file).startswith(f"{HOME}/data/") for file in report.files)
-
-
-def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_path: Path) -> None:
-    report = read_manifest(upload(s3, tmp_path, format="CSV"), "b")
-    key = report.files[0].key
-    body = s3.get_object(Bucket=DESTINATION, Key=key)["Body"].read()
-    location = {"Bucket": DESTINATION, "Key": key}
-    in_parts = s3.create_multipart_upload(**location)["UploadId"]
-    part = s3.upload_part(**location, UploadId=in_parts, PartNumber=1, Body=body)
-    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
-    s3.complete_multipart_upload(**location, UploadId=in_parts, MultipartUpload=parts)
-    assert "-1" in s3.head_object(**location)["ETag"]
-
-    check_files(spark, report)
-    s3.put_object(**location, Body=body[:-1] + b"?")
-    with pytest.raises(BucketcastError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
-        check_files(spark, report)
-    s3.delete_object(**location)
-    with pytest.raises(BucketcastError, match=f"{key}: there is no such object"):
-        check_files(spark, report)
+    assert all(file.startswith(f"{HOME}/data/") for file in report.files)
 
 
 def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
@@ -97,30 +71,13 @@ def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
     monkeypatch.setattr(inventory, "rows", lambda *_: rows)  # Spark has no S3 here
     monkeypatch.setattr(client("s3"), "get_bucket_inventory_configuration", configuration)
     filtered = inventory.read(spark, "b", url)
-    assert filtered.prefixes == ("logs/",)
+    assert filtered.prefix == "logs/"
     assert "lists only keys that begin with logs/" in filtered.notes[0]
 
     monkeypatch.setattr(client("s3"), "get_bucket_inventory_configuration", refuse)
     unknown = inventory.read(spark, "b", url)
-    assert unknown.prefixes == ()
+    assert unknown.prefix is None
     assert "it needs s3:GetInventoryConfiguration on b" in unknown.notes[0]
-
-
-def test_a_file_that_breaks_off_is_no_broken_report(
-    s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error ends the task, so that Spark tries it again."""
-    report = read_manifest(upload(s3, tmp_path), "b")
-    file = report.files[0]
-    expected = [(report.data_url(file), file.size, "0" * 32)]  # no ETag's: the file is read
-
-    def break_off(_: object, _size: int) -> Iterator[bytes]:
-        yield b"PAR1"
-        raise ResponseStreamingError(error="connection reset")
-
-    monkeypatch.setattr("botocore.response.StreamingBody.iter_chunks", break_off)
-    with pytest.raises(files.UnreachableError, match=r"S3 cannot be reached: .*connection reset"):
-        list(checks._problems(expected))
 
 
 def test_a_report_copied_to_another_bucket_is_refused(s3: Any, tmp_path: Path) -> None:

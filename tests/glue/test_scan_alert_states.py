@@ -39,7 +39,7 @@ def next_states(
 
 def comparison(hour: int = 0, prefix: str = "", cooldown: float = 0) -> Comparison:
     at = NOW + hour * HOUR
-    now = Coverage((prefix,), at, versions=True, thresholds={"ManyVersions": 0})
+    now = Coverage(prefix, at, versions=True, thresholds={"ManyVersions": 0})
     return Comparison(at, 10, cooldown, now)
 
 
@@ -118,8 +118,7 @@ def test_a_destination_that_is_named_later_gets_what_is_open_within_the_cooldown
 
 DESTINATIONS: Final = ("first", "second", "third")
 KEYS: Final = ("a/1", "a/x/1", "a/y/2", "a/y/z/1", "a/z/1", "b/1", "b/x/1", "b/x/y/1", "c/d/1")
-WHOLE: Final = ("",)
-REACHES: Final = (WHOLE, WHOLE, ("a/",), ("b/", "c/"), ("a/y",))
+REACHES: Final = ("", "", "a/", "b/", "a/y")
 LEAST: Final = {"ManyVersions": 1, "LargeVersions": 2, "BigPrefix": 0}
 
 
@@ -138,7 +137,7 @@ def test_an_unchanged_bucket_is_alerted_once_for_each_rule_and_never_cleared() -
         for nth in range(7):
             now, shown, named = random_scan(draw, bucket)
             if nth == 6:
-                now = Coverage(WHOLE, 1_000, versions=True, thresholds=LEAST)
+                now = Coverage("", 1_000, versions=True, thresholds=LEAST)
                 shown, named = bucket, DESTINATIONS
             later = tuple(each for each in earlier if each.taken > now.taken)
             scan = Comparison(nth * HOUR, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
@@ -169,7 +168,7 @@ def random_scan(
         for row in bucket
         if row.key.startswith(reach) and (versions or (row.is_latest and not row.is_delete_marker))
     ]
-    now = Coverage(reach if known else (), taken, versions, thresholds)
+    now = Coverage(reach if known else None, taken, versions, thresholds)
     return now, rows, draw.sample(DESTINATIONS, draw.randint(0, 3))
 
 

@@ -12,9 +12,9 @@ from glue_jobs.scanner.coverage import Allowed, Coverage, Seen, add, allow, cove
 from tests.glue.inventories import TAKEN
 
 NO_ROWS: Any = None
-NOW = Coverage(("",), 100, versions=True, thresholds={"ManyVersions": 10, "BigPrefix": 10})
+NOW = Coverage("", 100, versions=True, thresholds={"ManyVersions": 10, "BigPrefix": 10})
 CURRENT = replace(NOW, versions=False, thresholds={"BigPrefix": 10})
-UNKNOWN = replace(NOW, prefixes=())
+UNKNOWN = replace(NOW, prefix=None)
 SEEN = Seen(threshold=10, detail=NOW.detail, taken=100)
 
 
@@ -27,12 +27,12 @@ def options(prefix: str = "") -> Alerts:
 
 
 def test_a_report_of_a_prefix_covers_only_the_findings_there() -> None:
-    report = source(prefixes=("a/", "b/"))
-    assert cover(report, options()).prefixes == ("a/", "b/")
-    assert cover(report, options("b/2026/")).prefixes == ("b/2026/",)
-    with pytest.raises(BucketcastError, match="--prefix: found 'c/', but a list lists only a/, b/"):
+    report = source(prefix="b/")
+    assert cover(report, options()).prefix == "b/"
+    assert cover(report, options("b/2026/")).prefix == "b/2026/"
+    with pytest.raises(BucketcastError, match="--prefix: found 'c/', but a list lists only b/"):
         cover(report, options("c/"))
-    assert cover(source(prefixes=()), options("c/")).prefixes == ()
+    assert cover(source(prefix=None), options("c/")).prefix is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_source_covers_what_its_columns_show(
     ("now", "later", "allowed"),
     [
         (NOW, (), Allowed(alert=True, growth=True, clear=True)),
-        (replace(NOW, prefixes=("a/b",)), (), Allowed(alert=False, growth=False, clear=False)),
+        (replace(NOW, prefix="a/b"), (), Allowed(alert=False, growth=False, clear=False)),
         (replace(NOW, taken=99), (), Allowed(alert=True, growth=False, clear=False)),
         (
             replace(NOW, thresholds={"BigPrefix": 11}),
@@ -78,7 +78,7 @@ def test_a_source_that_sees_more_does_not_take_that_for_growth() -> None:
 
 
 def test_a_scan_replaces_what_it_includes() -> None:
-    part = replace(NOW, prefixes=("a/",), taken=90)
+    part = replace(NOW, prefix="a/", taken=90)
     finer = replace(NOW, thresholds={"BigPrefix": 3}, taken=90)
     later = replace(NOW, taken=110)
     assert add((part, finer, later), NOW) == (finer, later, NOW)

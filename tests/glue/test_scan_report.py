@@ -75,7 +75,7 @@ def written(
     objects = spark.createDataFrame(list(rows()), LISTING)
     thresholds = Thresholds(versions=3, bytes=10 * GIB, folders=3)
     sums = sum_up(objects, TAKEN, thresholds)
-    now = Coverage(("",), MS, versions=True, thresholds=LIMITS)
+    now = Coverage("", MS, versions=True, thresholds=LIMITS)
     gone: Any = ("ManyVersions", "gone", *[None] * 4, BEFORE, 9, MS, *(True, 3, 3, MS), [], [])
     states = alert_states.compare(
         find(objects, sums, thresholds),

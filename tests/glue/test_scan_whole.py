@@ -60,7 +60,7 @@ def test_a_target_that_is_named_later_gets_what_is_open(scans: Scans) -> None:
     assert "older than the source of an earlier scan" in older["notes"][0]
 
     scans.taken += timedelta(hours=2)
-    scans.keys, scans.prefixes = {"a/many": 4}, ()
+    scans.keys, scans.prefix = {"a/many": 4}, None
     result = scans.scan()
     assert (result["numbers"], result["events"]) == ({"ManyVersions": {"same": 1}}, 1)
     assert scans.events() == [("ManyVersions", "a/many", 4, "second:webhook")]

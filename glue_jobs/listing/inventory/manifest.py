@@ -25,12 +25,10 @@ _OPTIONAL: Final = {
 _DATED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\dZ")
 
 
-class File(msgspec.Struct, frozen=True, rename={"md5": "MD5checksum"}):
-    """A data file: its key in the destination bucket, its size in bytes, its MD5 in hex."""
+class _File(msgspec.Struct, frozen=True):
+    """A data file: its key in the destination bucket."""
 
     key: str
-    size: Annotated[int, msgspec.Meta(ge=0)]
-    md5: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{32}$")]
 
 
 class _Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -42,7 +40,7 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
     creation_timestamp: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,15}$")]
     file_format: Format
     file_schema: str
-    files: tuple[File, ...]
+    files: tuple[_File, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +48,14 @@ class Manifest:
     """A finished report.
 
     `folder` is the URL of its configuration, whose last part is the configuration's id. `columns`
-    are the names in fileSchema, in a CSV's order.
+    are the names in fileSchema, in a CSV's order, and `files` the URLs of its data files.
     """
 
     url: str
     folder: str
     format: Format
     columns: tuple[str, ...]
-    files: tuple[File, ...]
+    files: tuple[str, ...]
     taken: datetime
 
     @property
@@ -76,10 +74,6 @@ class Manifest:
     def id(self) -> str:
         """The configuration's id."""
         return self.folder.rpartition("/")[2]
-
-    def data_url(self, file: File) -> str:
-        """Return the URL of a data file."""
-        return f"{self.folder}/data/{file.key.rpartition('/')[2]}"
 
 
 def read_manifest(url: str, bucket: str) -> Manifest:
@@ -150,16 +144,15 @@ def _parse(content: bytes, url: str, bucket: str) -> Manifest:
             f"{url}: found a report of bucket {document.source_bucket}, wanted {bucket}; name a "
             f"report of {bucket}, or the bucket {document.source_bucket}"
         )
-    manifest = Manifest(
+    folder = url.rsplit("/", 2)[0]
+    return Manifest(
         url,
-        url.rsplit("/", 2)[0],
+        folder,
         document.file_format,
         _columns(document, url),
-        document.files,
+        _data_files(document, folder, url),
         datetime.fromtimestamp(int(document.creation_timestamp) / 1000, UTC),
     )
-    _check_files(manifest, document.destination_bucket)
-    return manifest
 
 
 def _columns(document: _Document, url: str) -> tuple[str, ...]:
@@ -184,25 +177,27 @@ def _columns(document: _Document, url: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _check_files(manifest: Manifest, destination: str) -> None:
-    """Check that the data files are in this configuration's folder, wherever that is."""
-    scheme, _, path = manifest.folder.partition("://")
+def _data_files(document: _Document, home: str, url: str) -> tuple[str, ...]:
+    """Return the URLs of the data files, which are in this configuration's folder `home`."""
+    scheme, _, path = home.partition("://")
     folder = "/".join(path.rsplit("/", 2)[1:])
     if scheme == "s3":
         bucket, _, folder = path.partition("/")
+        destination = document.destination_bucket
         if destination.rpartition(":")[2] != bucket:
             raise BucketcastError(
-                f"{manifest.url}: its destinationBucket is {destination}, but it lies in {bucket}; "
+                f"{url}: its destinationBucket is {destination}, but it lies in {bucket}; "
                 "read the report where S3 wrote it"
             )
-    seen = set()
-    for file in manifest.files:
+    found: list[str] = []
+    for file in document.files:
         parent, _, name = file.key.rpartition("/")
-        data = f"{folder}/data"
+        data, data_url = f"{folder}/data", f"{home}/data/{name}"
         inside = parent == data or (scheme == "file" and parent.endswith(f"/{data}"))
-        if not inside or not name or name in seen:
+        if not inside or not name or data_url in found:
             raise BucketcastError(
-                f"{manifest.url}: found the data file {file.key!r}, wanted each once and in "
+                f"{url}: found the data file {file.key!r}, wanted each once and in "
                 f"{data}/; take a report as S3 wrote it, where S3 wrote it"
             )
-        seen.add(name)
+        found.append(data_url)
+    return tuple(found)

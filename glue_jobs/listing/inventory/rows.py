@@ -153,4 +153,4 @@ def _reject(value: Column, wanted: str) -> Column:
 
 
 def _paths(manifest: Manifest) -> list[str]:
-    return [files.hadoop_path(manifest.data_url(file)) for file in manifest.files]
+    return [files.hadoop_path(url) for url in manifest.files]

@@ -51,7 +51,7 @@ class Finding(NamedTuple):
 class Page:
     """The page's data.
 
-    `prefix` are the prefixes that were scanned. `numbers` are findings by kind and state,
+    `prefix` is what was scanned. `numbers` are findings by kind and state,
     `findings` the worst, in order, and then those that are gone. `usage` is what the bucket holds,
     the total first.
     """

@@ -117,11 +117,9 @@ def scan_errors(
     if not schedule and not on:
         allowed = f'schedule = {_SCHEDULE_ALLOWED}; or on = "inventory"'
         yield ConfigError(f"{table}.schedule", "missing", allowed)
-    if on and (not source.startswith("s3://") or "," in source or source.endswith(".json")):
-        allowed = (
-            "the s3:// URL of one Inventory configuration's folder, below which reports arrive"
-        )
+    if on and (not source.startswith("s3://") or source.endswith(".json")):
+        allowed = "the s3:// URL of an Inventory configuration's folder, below which reports arrive"
         yield ConfigError(f"{table}.source", f'found {source!r} beside on = "inventory"', allowed)
-    if source.startswith("metadata") and pipeline is not None and not pipeline.metadata:
+    if source == "metadata" and pipeline is not None and not pipeline.metadata:
         allowed = 'metadata = "on" in [pipeline] gives the jobs the right'
         yield ConfigError(f"{table}.source", f"found {source!r}", allowed)

@@ -32,12 +32,8 @@ STORAGE_CLASSES: Final = (
 
 
 def _source(text: str) -> str:
-    urls = (url.strip().startswith(("s3://", "file://")) for url in text.split(","))
-    if text != "listing" and text.partition(":")[0] != "metadata" and not all(urls):
-        raise ValueError(
-            "listing, metadata, metadata:CATALOG.NAMESPACE.TABLE or the s3:// URL of an Inventory "
-            "report, or of several with commas"
-        )
+    if text not in ("listing", "metadata") and not text.startswith(("s3://", "file://")):
+        raise ValueError("listing, metadata or the s3:// URL of an Inventory report")
     return text
 
 
@@ -47,8 +43,8 @@ class Content:
 
     source: str = option(
         "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
-        "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
-        "the folder of a configuration, for its newest report",
+        "table) or the s3:// URL of an Inventory report: a manifest.json, or the folder of a "
+        "configuration, for its newest report",
         default="listing",
         example="s3://inventories/uploads/daily",
         parse=_source,
