@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from tests.conftest import start_or_fail
-from tests.e2e.deployment import BUCKETS, SNS_TOPIC, Consumers, Local, write_configuration
+from tests.e2e.deployment import BUCKETS, Consumers, Local, write_configuration
 from tests.e2e.system import System
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -52,7 +52,6 @@ def system(
     config = folder / "bucketcast.toml"
     write_configuration(config, BUCKETS, consumers.targets(), dynamic="postgres,redis,webhook")
     with config.open("a", encoding="utf-8") as more:
-        more.write(f'[source.sns]\ntopics = ["{SNS_TOPIC}"]\n')
         more.write('[pipeline]\nbuckets = ["*"]\n')
     local = Local(folder / "local")
     try:
@@ -126,8 +125,7 @@ def _make_buckets_with_notifications(local: Local) -> None:
         },
     )["QueueUrl"]
     assert queue.endswith(f"/{ACCOUNT}/theirs")
-    for name in ("archive", "found"):
-        s3.create_bucket(Bucket=name)
+    s3.create_bucket(Bucket="archive")
     theirs: Any = {
         "Id": "theirs",
         "QueueArn": f"arn:aws:sqs:us-east-1:{ACCOUNT}:theirs",
@@ -137,11 +135,5 @@ def _make_buckets_with_notifications(local: Local) -> None:
     s3.put_bucket_notification_configuration(
         Bucket="archive", NotificationConfiguration={"QueueConfigurations": [theirs]}
     )
-    # S3 lets one entry alone take an event, so what can stand beside ours is EventBridge.
-    s3.put_bucket_notification_configuration(
-        Bucket="found", NotificationConfiguration={"EventBridgeConfiguration": {}}
-    )
-    sns = boto3.client("sns", **where)
-    assert sns.create_topic(Name=SNS_TOPIC.rpartition(":")[2])["TopicArn"] == SNS_TOPIC
-    for each in (s3, sqs, sns):
+    for each in (s3, sqs):
         each.close()

@@ -51,11 +51,9 @@ BUCKETS = {
     "uploads": {"via": "sqs"},
     "crowded": {"via": "sqs"},
     "versions": {"via": "sqs"},
-    # These two are there before the deploy, with notifications of their own.
+    # It is there before the deploy, with notifications of its own.
     "archive": {"create": "false", "via": "eventbridge"},
-    "found": {"create": "false", "via": "sqs"},
 }
-SNS_TOPIC = "arn:aws:sns:us-east-1:000000000000:uploads"
 FEW = 2
 """Batches at once for a target: each is a process of the emulator, and they start all together."""
 

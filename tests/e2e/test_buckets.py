@@ -1,4 +1,4 @@
-"""Existing buckets: their events arrive, and their own notifications stay."""
+"""An existing bucket: its events arrive, and its own notifications stay."""
 
 from collections import Counter
 
@@ -7,12 +7,6 @@ from tests.e2e.arrivals import posted
 from tests.e2e.system import System
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
-
-
-def test_an_attached_bucket_keeps_its_own_notifications(system: System) -> None:
-    found = system.s3.get_bucket_notification_configuration(Bucket="found")
-    assert "EventBridgeConfiguration" in found
-    assert [each["Id"] for each in found["QueueConfigurations"]] == ["Bucketcast-ingress"]
 
 
 def test_a_bucket_on_eventbridge_delivers_and_keeps_its_own_notifications(

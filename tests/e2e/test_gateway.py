@@ -168,12 +168,10 @@ def test_secret_key_is_in_two_files_only(system: System) -> None:
 
 
 def signed_request(system: System, method: str, target: str, body: bytes, **own: str) -> AWSRequest:
-    """A request signed by botocore; `own` are an `access` and `secret` key, and a `host`."""
+    """A request signed by botocore; `own` are a `secret` key and a `host`."""
     where = system.environment
-    keys = Credentials(
-        own.get("access", where["BUCKETCAST_ACCESS_KEY"]),
-        own.get("secret", where["BUCKETCAST_SECRET_KEY"]),
-    )
+    secret = own.get("secret", where["BUCKETCAST_SECRET_KEY"])
+    keys = Credentials(where["BUCKETCAST_ACCESS_KEY"], secret)
     base = f"http://{own['host']}" if "host" in own else where["BUCKETCAST_URL"]
     digest = {"X-Amz-Content-SHA256": hashlib.sha256(body).hexdigest()}
     request = AWSRequest(method, base + target, digest, body)
@@ -184,21 +182,15 @@ def signed_request(system: System, method: str, target: str, body: bytes, **own:
 
 
 def call(
-    system: System,
-    method: str,
-    target: str,
-    body: bytes = b"",
-    sent: bytes | None = None,
-    port: int = 0,
-    **own: str,
+    system: System, method: str, target: str, port: int = 0, **own: str
 ) -> tuple[int, Any, bytes]:
     """A request signed by botocore, sent as it is: status, headers and body of the answer."""
-    request = signed_request(system, method, target, body, **own)
+    request = signed_request(system, method, target, b"", **own)
     with closing(connection(system, port)) as opened:
         opened.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in request.headers.items():
             opened.putheader(name, value)
-        opened.endheaders(body if sent is None else sent)
+        opened.endheaders()
         answer = opened.getresponse()
         return answer.status, answer.headers, answer.read()
 

@@ -27,7 +27,7 @@ TURNED_RIGHT = 6
 def post(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], int]]:
     """Run the service on the stack's S3: `post(bucket, key)` sends it an event."""
     port = ports(servers_folder / "thumbnailer-service", "http")["http"]
-    arguments = [str(EXAMPLE / "thumbnailer.py"), "--port", str(port), "--into", "found"]
+    arguments = [str(EXAMPLE / "thumbnailer.py"), "--port", str(port), "--into", "crowded"]
     with subprocess.Popen(
         [sys.executable, *arguments], env=system.environment, stdout=subprocess.PIPE, text=True
     ) as service:
@@ -57,7 +57,7 @@ def test_thumbnail_is_upright(system: System, post: Callable[[str, str], int], p
         photo.save(made, "JPEG", exif=exif)
     system.put("uploads", f"{prefix}a b+é.jpg", made.getvalue())
     assert post("uploads", f"{prefix}a+b%2B%C3%A9.jpg") == 204
-    small = system.s3.get_object(Bucket="found", Key=f"{prefix}a b+é.jpg")
+    small = system.s3.get_object(Bucket="crowded", Key=f"{prefix}a b+é.jpg")
     assert small["ContentType"] == "image/jpeg"
     with Image.open(io.BytesIO(small["Body"].read())) as picture:
         assert (picture.format, picture.size) == ("JPEG", (85, 128))

@@ -1,6 +1,5 @@
-"""`make up` with a running stack, and on a machine that lacks something."""
+"""`make up` with a running stack."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,33 +43,3 @@ def refusal(system: System, folder: Path, other: str) -> str:
     assert not (folder / "env").exists()
     assert not list(folder.rglob("*.pid"))
     return answer.stderr
-
-
-def test_a_machine_without_node_is_refused_with_the_hint(system: System, tmp_path: Path) -> None:
-    local = tmp_path / "local"
-    answer = subprocess.run(
-        ["make", "up", f"PYTHON={sys.executable}", f"CONFIG={system.config}"],
-        cwd=ROOT,
-        env=system.local.environment(
-            BUCKETCAST_LOCAL=str(local), PATH=_path_without_node(tmp_path / "bin")
-        ),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=REFUSED_SECONDS,
-    )
-    assert answer.returncode != 0
-    assert "Node.js 20 or newer" in answer.stderr
-    assert "nodejs.org" in answer.stderr
-    assert not local.exists()
-
-
-def _path_without_node(folder: Path) -> str:
-    """All programs there are but Node's, which are often in one folder with the system's own."""
-    folder.mkdir()
-    for directory in os.environ["PATH"].split(os.pathsep):
-        for program in Path(directory).glob("*"):
-            link = folder / program.name
-            if program.name not in ("node", "nodejs", "npm", "npx") and not link.is_symlink():
-                link.symlink_to(program)
-    return str(folder)

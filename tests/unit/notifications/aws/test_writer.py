@@ -79,23 +79,10 @@ def attach(document: notifications.Document) -> dict[str, Any]:
     return notifications.attach(document, OURS, QUEUE, Part(CREATED))
 
 
-def deploy(s3: Any) -> None:
-    """Bring the bucket to what a deploy wants, as its custom resource does."""
-    wanted = {"Account": ACCOUNT, "Bucket": BUCKET, "Id": OURS, "QueueArn": QUEUE, "Via": "sqs"}
-
-    def once(call: Callable[[], object]) -> None:
-        call()
-
-    DeployedBucket(s3, None, wanted, retry=once, is_rolled_back=bool).attach(previous="")
-
-
-@pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
-def test_entry_dropped_by_s3_is_restored(
-    s3: Any, after_put: Interrupt, write: Callable[[Any], object]
-) -> None:
+def test_entry_dropped_by_s3_is_restored(s3: Any, after_put: Interrupt) -> None:
     after_put(lambda: put(s3, attach({})))
     with pytest.raises(EntryLostError, match="put back"):
-        write(s3)
+        writer(s3).write(BUCKET, attach)
     assert ids(s3) == {"thumbs"}
 
 
@@ -147,28 +134,22 @@ def test_restore_keeps_simultaneous_additions(s3: Any, after_put: Interrupt) -> 
     assert ids(s3) == {"thumbs", "audit"}
 
 
-@pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
-def test_a_write_of_others_that_drops_ours_is_an_error(
-    s3: Any, after_put: Interrupt, write: Callable[[Any], object]
-) -> None:
+def test_a_write_of_others_that_drops_ours_is_an_error(s3: Any, after_put: Interrupt) -> None:
     after_put(lambda: put(s3, {"LambdaFunctionConfigurations": [THUMBS, AUDIT]}))
     with pytest.raises(ConcurrentWriteError, match="try again"):
-        write(s3)
+        writer(s3).write(BUCKET, attach)
     assert ids(s3) == {"thumbs", "audit"}
-    write(s3)
+    writer(s3).write(BUCKET, attach)
     assert ids(s3) == {"thumbs", "audit", OURS}
 
 
-@pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
-def test_a_write_without_a_response_is_undone(
-    s3: Any, after_put: Interrupt, write: Callable[[Any], object]
-) -> None:
+def test_a_write_without_a_response_is_undone(s3: Any, after_put: Interrupt) -> None:
     def lose_response() -> None:
         raise ReadTimeoutError(endpoint_url="x")
 
     after_put(lose_response)
     with pytest.raises(ReadTimeoutError):
-        write(s3)
+        writer(s3).write(BUCKET, attach)
     assert ids(s3) == {"thumbs"}
 
 
