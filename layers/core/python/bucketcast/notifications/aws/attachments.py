@@ -113,7 +113,7 @@ class Attachments:
         works = notifications.sends_to_eventbridge(document)
         by_rule = via == "eventbridge" and not deployed
         if by_rule:
-            works = works and self._rules.states().get(bucket) == "ENABLED"
+            works = works and self._rules.has(self._rule(bucket))
         if via == "sqs":
             self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
             change = partial(self._to_queue, part)
@@ -174,8 +174,6 @@ class Attachments:
                 f"S3 does not send the events of {bucket} as it was deployed: restore that by "
                 f"`bucketcast bucket attach {bucket} --via {max(deployed)}` first"
             )
-        if "eventbridge" in staying:
-            self._require_rule(bucket, without=self._rule(bucket) if "eventbridge" in going else "")
         with aws_errors():
             if staying:
                 self._times.require(bucket, self._clock())
@@ -188,15 +186,6 @@ class Attachments:
             else:
                 self._times.remove(bucket)
         return changes
-
-    def _require_rule(self, bucket: str, *, without: str) -> None:
-        if self._rules.states(without=without).get(bucket) != "ENABLED":
-            remedy = f"run `bucketcast bucket attach {bucket} --via eventbridge`"
-            if "eventbridge" in self._deployed(bucket):
-                remedy = "enable the deploy's by `aws events enable-rule`, or deploy it again,"
-            raise BucketcastError(
-                f"no enabled EventBridge rule takes {bucket}'s events to the queue: {remedy} first"
-            )
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry)

@@ -89,17 +89,17 @@ class EventRules:
                 return False
         return True
 
-    def states(self, *, without: str = "") -> dict[str, str]:
+    def states(self) -> dict[str, str]:
         """Return the states of the rules that write to the queue, by the bucket they are about.
 
-        Of several rules about a bucket an enabled one counts, but not the one named `without`.
+        Of several rules about a bucket an enabled one counts.
         """
         states: dict[str, str] = {}
         events = self._aws.events
         with aws_errors():
             lists = events.get_paginator("list_rule_names_by_target")
             pages = lists.paginate(TargetArn=self._ingress.queue)
-            for name in (name for page in pages for name in page["RuleNames"] if name != without):
+            for name in (name for page in pages for name in page["RuleNames"]):
                 try:
                     rule = events.describe_rule(Name=name)
                 except events.exceptions.ResourceNotFoundException:
