@@ -78,7 +78,6 @@ class Gateway(Construct):
             environment={
                 "BUCKETCAST_STACK": self._stack,
                 "BUCKETCAST_STATE_TABLE": table.table_name,
-                **({"BUCKETCAST_AUDIT": "on"} if context.config.gateway.audit else {}),
                 **environment,
             },
             memory=memory,

@@ -27,7 +27,6 @@ def build(environ: Mapping[str, str]) -> Handler:
         Aws(),
         serves="listeners" if settings.listeners else "notifications",
         listen_url=settings.listen_url,
-        audit=settings.audit,
     )
     loop = asyncio.new_event_loop()
 

@@ -21,15 +21,9 @@ def test_gateway_has_a_url_and_both_permissions(make: Make) -> None:
 def test_gateway_environment_has_no_secret(make: Make) -> None:
     variables = make(ON).function(NAME)["Environment"]["Variables"]
     assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
-        "BUCKETCAST_AUDIT",
         "BUCKETCAST_STACK",
         "BUCKETCAST_STATE_TABLE",
     }
-
-
-def test_the_audit_log_may_be_switched_off(make: Make) -> None:
-    variables = make(f'{ON}audit = "off"\n').function(NAME)["Environment"]["Variables"]
-    assert "BUCKETCAST_AUDIT" not in variables
 
 
 def test_its_concurrency_may_be_limited(make: Make) -> None:

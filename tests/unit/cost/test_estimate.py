@@ -97,19 +97,6 @@ def test_costs_of_sources_jobs_and_the_dashboard_by_hand(deployment: object) -> 
     # Ten DPU for ten minutes, thirty times.
     assert dollars(standard, "Glue", "scans of uploads") == pytest.approx(50 * 0.44)
     assert dollars(flex, "Glue", "scans of uploads") == pytest.approx(50 * 0.29)
-    # A thousand pages of a thousand versions, thirty times.
-    assert dollars(standard, "S3", "listings of uploads") == pytest.approx(0.15)
-
-
-def test_a_scan_of_a_report_lists_nothing(deployment: object) -> None:
-    scan = '[pipeline]\n[scan.uploads]\nschedule = "rate(1 day)"\nsource = "{}"\n'
-    load = Load(events_a_day=1, scan_versions=1e9)
-    listed, read = (
-        estimate.estimate(deployment(HOOK + scan.format(source)), load)  # type: ignore[operator]
-        for source in ("listing", "s3://inventories/uploads/daily")
-    )
-    assert dollars(listed, "S3", "listings of uploads") == pytest.approx(150.0)
-    assert not [line for line in read.lines if line.what.startswith("listings")]
 
 
 def test_a_month_of_a_listener_by_hand(deployment: object) -> None:

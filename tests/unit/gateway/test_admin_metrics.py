@@ -71,17 +71,6 @@ def test_ceph_s_counters_of_topics() -> None:
     assert 'target_id="arn:aws:sns:r:acme:once",target_name="topic"' in text
 
 
-def test_the_metrics_of_v3_are_sums() -> None:
-    text = metrics.notification(FOUND, "h:9100", Pubsub())
-    assert samples(text) == {
-        'minio_notification_current_send_in_progress{server="h:9100"}': 3,
-        'minio_notification_events_errors_total{server="h:9100"}': 3,
-        'minio_notification_events_sent_total{server="h:9100"}': 10,
-        'minio_notification_events_skipped_total{server="h:9100"}': 7,
-    }
-    assert text.count(" counter\n") == 4
-
-
 def token(secret: str = SECRET, alg: str = "HS512", **claims: Any) -> str:
     claims_ = {"iss": "prometheus", "sub": ACCESS, "exp": NOW.timestamp() + 60, **claims}
     parts = [_encoded(json.dumps(each).encode()) for each in ({"alg": alg}, claims_)]

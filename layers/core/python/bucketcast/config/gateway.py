@@ -16,10 +16,6 @@ class GatewayOptions:
         "serve the APIs of notifications and topics at a function URL, for mc and the SDKs",
         default="off",
     )
-    audit: OnOff = option(
-        "log each call that changes something or is refused: who, from where, what, and the answer",
-        default="on",
-    )
     reserved_concurrency: int = option(
         "concurrent executions reserved for the function, and its maximum, for all who call its "
         "URL; 0 reserves none",

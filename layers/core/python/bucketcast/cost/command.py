@@ -57,13 +57,6 @@ def _share(text: str) -> Share:
     help="Milliseconds until a target has answered.",
 )
 @click.option(
-    "--scan-versions",
-    type=click.FloatRange(min=0),
-    default=1_000_000,
-    show_default=True,
-    help="Versions of objects that a scan lists, if it reads no report.",
-)
-@click.option(
     "--reads-per-day",
     "reads_a_day",
     type=click.IntRange(0, 10**12),

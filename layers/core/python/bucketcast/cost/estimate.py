@@ -21,8 +21,6 @@ from bucketcast.topics.model import KINDS
 INGEST_SECONDS: Final = (0.015, 0.00002)
 DISPATCH_SECONDS: Final = (0.015, 0.00005)
 """A batch's own time and that of each of its events, in functions, without the target's answer."""
-LISTED_TOGETHER: Final = 1_000
-"""Versions in one answer of ListObjectVersions."""
 PARALLEL: Final = {"webhook": 32}
 """Kinds that take one request for each event, and how many are in flight at once."""
 RULE_READS: Final = 2
@@ -63,14 +61,13 @@ class Load:
     """The load of a deployment.
 
     `shares` are the parts of all events that targets get, by ARN; without one a target gets all.
-    `target_seconds` is the time that a target takes to answer, `scan_versions` the versions that a
-    scan lists where it reads no report, and `reads_a_day` the calls that a trail logs.
+    `target_seconds` is the time that a target takes to answer, and `reads_a_day` the calls that a
+    trail logs.
     """
 
     events_a_day: float
     shares: Mapping[str, float] = field(default_factory=dict)
     target_seconds: float = 0.05
-    scan_versions: float = 1_000_000.0
     reads_a_day: float = 0.0
 
 
@@ -81,7 +78,7 @@ def estimate(config: Deployment, load: Load) -> Bill:
         *_sources(config, load, events),
         *_ingest(config, load, events),
         *(line for target in config.targets for line in _target(config, target, load, events)),
-        *_jobs(config, load),
+        *_jobs(config),
         *_listener(config),
         *_fixed(config),
     ]
@@ -180,18 +177,14 @@ def _listener(config: Deployment) -> Iterator[Line]:
     yield Line("Secrets Manager", "logins of listeners", "", polls, "secret_reads", fixed=True)
 
 
-def _jobs(config: Deployment, load: Load) -> Iterator[Line]:
+def _jobs(config: Deployment) -> Iterator[Line]:
     if config.pipeline is None:
         return
     price = "glue_flex" if config.pipeline.execution_class == "flex" else "glue"
     dpus = config.pipeline.workers * _DPUS[config.pipeline.worker_type.partition(".")[2]]
     for bucket, scan in config.scans.items():
-        runs = runs_a_month(scan)
-        hours = runs * _SCAN_MINUTES / 60 * dpus
+        hours = runs_a_month(scan) * _SCAN_MINUTES / 60 * dpus
         yield Line("Glue", f"scans of {bucket}", "", hours, price, fixed=True)
-        if scan.options.get("source", "listing") == "listing":
-            pages = runs * load.scan_versions / LISTED_TOGETHER
-            yield Line("S3", f"listings of {bucket}", "", pages, "s3_writes", fixed=True)
 
 
 def runs_a_month(scan: ScanConfig) -> float:

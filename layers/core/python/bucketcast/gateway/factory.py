@@ -52,14 +52,12 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     serves: Serves = "all",
     listen_url: str = "",
     secure_calls: SecureCalls = "never",
-    audit: bool = True,
 ) -> Starlette:
     """Build the application.
 
     `serves` says what it answers itself; only with "all" other calls are proxied to S3, but for the
     calls that clients make first. `listen_url` is where another application serves listeners, "" if
-    none does. `secure_calls` says which calls count as sent over TLS. With `audit` calls that
-    change something or are refused are logged.
+    none does. `secure_calls` says which calls count as sent over TLS.
     """
     credentials = CredentialsProvider()
     # Clients are created one by one: creating is not thread-safe, using is.
@@ -126,8 +124,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         admin = Admin(authenticator, accounts, stack, aws)
         app = build(sns, admin.routes(), is_ready=accounts.read_keys)
     app.state.listen = listen
-    if audit:
-        app.add_middleware(Audit)
+    app.add_middleware(Audit)
     return app
 
 

@@ -130,14 +130,13 @@ class IngestSettings(_Settings, frozen=True):
 
 
 class GatewaySettings(_Settings, frozen=True):
-    """Settings of the gateway's functions: their deployment, and if they write an audit log.
+    """Settings of the gateway's functions: their deployment.
 
     One function serves `listeners` only, at `listen_url`.
     """
 
     stack: str
     state_table: str
-    audit: bool = False
     listeners: bool = False
     listen_url: str = ""
 

@@ -20,13 +20,6 @@ _ERRORS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "AccessDenied": (_FORBIDDEN, "Access Denied."),
     "AuthorizationHeaderMalformed": (_BAD, "The authorization header is malformed."),
     "AuthorizationQueryParametersError": (_BAD, "Error parsing the X-Amz-Credential parameter."),
-    "BucketAlreadyExists": (
-        HTTPStatus.CONFLICT,
-        (
-            "The requested bucket name is not available. The bucket namespace is shared by all "
-            "users of the system. Please select a different name and try again."
-        ),
-    ),
     "EventsLost": (HTTPStatus.GONE, "The listener did not read, and events were lost."),
     "EntityTooLarge": (_BAD, "Your proposed upload exceeds the maximum allowed object size."),
     "IncompleteBody": (

@@ -4,16 +4,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.status import Status
 from bucketcast.destination import TargetArn
-
-
-def arns(targets: Sequence[DeployedTarget]) -> list[str]:
-    """Return the ARNs that MinIO prints after `SQS ARNs:` when it starts."""
-    return [
-        target.arn for target in targets if target.dynamic is None or target.dynamic.state != "kept"
-    ]
 
 
 def server_info(statuses: Sequence[Status], host: str, uptime: int) -> dict[str, Any]:
@@ -34,7 +26,7 @@ def server_info(statuses: Sequence[Status], host: str, uptime: int) -> dict[str,
     }
     return {
         "mode": "online",
-        "sqsARN": arns([each.target for each in statuses]),
+        "sqsARN": [each.target.arn for each in statuses if each.target.state != "kept"],
         "services": {"notifications": notifications},
         "servers": [server],
     }

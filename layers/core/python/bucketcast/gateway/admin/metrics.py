@@ -36,7 +36,6 @@ _BY_TARGET: Final = (
         lambda target: target.waiting or 0,
     ),
 )
-# The totals of all targets: v2 adds them to the targets' values, v3 has only them.
 _TOTALS: Final = (
     _Metric("current_send_in_progress", "Messages of events being sent to all targets", _in_flight),
     _Metric("events_errors_total", "Tries to send an event that failed", _failed),
@@ -56,7 +55,7 @@ _PUBSUB: Final = {
     "push_fail": "Tries to push an event to the endpoint of a topic that failed",
     "push_pending": "Messages of events being pushed to the endpoints of topics",
 }
-_GAUGES: Final = ("in_progress", "length", "pending")
+_GAUGES: Final = ("in_progress", "length", "pending", "failing")
 
 
 def cluster(stats: Sequence[TargetStats], server: str, topics: Pubsub) -> str:
@@ -75,24 +74,15 @@ def cluster(stats: Sequence[TargetStats], server: str, topics: Pubsub) -> str:
         _target_labels(target.arn, server): int(target.state in ("failing", "offline"))
         for target in stats
     }
-    lines += _family("bucketcast_target_failing", help_text, failing, "gauge")
+    lines += _family("bucketcast_target_failing", help_text, failing)
     for name, count in topics._asdict().items():
         lines += _family(f"pubsub_{name}", _PUBSUB[name], {server_labels: count})
     return "\n".join(lines) + "\n"
 
 
-def notification(stats: Sequence[TargetStats], server: str, _: Pubsub) -> str:
-    """Return the metrics of `/minio/metrics/v3/notification`, all of them counters as in MinIO."""
-    lines: list[str] = []
-    for name, help_text, number in _TOTALS:
-        numbers = {_labels(server=server): sum(map(number, stats))}
-        lines += _family(f"minio_notification_{name}", help_text, numbers, "counter")
-    return "\n".join(lines) + "\n"
-
-
-def _family(name: str, help_text: str, numbers: Mapping[str, int], kind: str = "") -> list[str]:
+def _family(name: str, help_text: str, numbers: Mapping[str, int]) -> list[str]:
     """Return the lines of a metric with its numbers by their labels; none without a number."""
-    kind = kind or ("gauge" if name.endswith(_GAUGES) else "counter")
+    kind = "gauge" if name.endswith(_GAUGES) else "counter"
     lines = [f"{name}{labels} {number}" for labels, number in numbers.items()]
     return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}", *lines] if lines else []
 

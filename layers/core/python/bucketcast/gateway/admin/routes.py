@@ -32,7 +32,6 @@ _BODY_BYTES: Final = 512 * 1024
 _ENCRYPTIONS: Final = 2
 """Bodies encrypted or decrypted at once: each takes 64 MB."""
 
-Format = Callable[[Sequence[TargetStats], str, Pubsub], str]
 Work = Callable[[AuthenticatedRequest, str], Awaitable[Response]]
 
 
@@ -72,13 +71,7 @@ class Admin:
             Route(PREFIX + path, self._route(work), methods=[method])
             for (method, path), work in answers.items()
         ]
-        routes += [
-            Route("/minio/v2/metrics/cluster", self._metrics(metrics.cluster), methods=["GET"]),
-            *(
-                Route(path, self._metrics(metrics.notification), methods=["GET"])
-                for path in ("/minio/metrics/v3/notification", "/metrics/v3/notification")
-            ),
-        ]
+        routes.append(Route("/minio/v2/metrics/cluster", self._metrics, methods=["GET"]))
         methods = ["GET", "PUT", "POST", "DELETE"]
         rest = Route("/minio/admin/{rest:path}", self._route(self._refuse_unknown), methods=methods)
         return [*routes, rest]
@@ -99,20 +92,17 @@ class Admin:
 
         return answer
 
-    def _metrics(self, render: Format) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            authorization = request.headers.get("authorization", "")
-            user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
-            if not user.admin:
-                raise S3Error("AccessDenied", f"{user.name} is not an administrator")
-            try:
-                stats, topics = await asyncio.to_thread(self._read_stats)
-            except AwsError as error:
-                raise S3Error("ServiceUnavailable", str(error)) from error
-            document = render(stats, request.headers.get("host", ""), topics)
-            return Response(document, media_type="text/plain; version=0.0.4")
-
-        return answer
+    async def _metrics(self, request: Request) -> Response:
+        authorization = request.headers.get("authorization", "")
+        user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
+        if not user.admin:
+            raise S3Error("AccessDenied", f"{user.name} is not an administrator")
+        try:
+            stats, topics = await asyncio.to_thread(self._read_stats)
+        except AwsError as error:
+            raise S3Error("ServiceUnavailable", str(error)) from error
+        document = metrics.cluster(stats, request.headers.get("host", ""), topics)
+        return Response(document, media_type="text/plain; version=0.0.4")
 
     def _read_stats(self) -> tuple[Sequence[TargetStats], Pubsub]:
         deployment = self._deployment()
