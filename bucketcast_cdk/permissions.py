@@ -24,6 +24,9 @@ OBJECTS: Final = "s3"
 _BATCH: Final = 18
 """ARNs in a statement. CDK counts each as 150 characters, so two statements fit in a policy."""
 
+RULES: Final = {"ForAllValues:StringNotLike": {"dynamodb:LeadingKeys": ["#*"]}}
+"""The condition that limits a permission on the state table to rules: other partitions have a #."""
+
 
 def allow(
     role: iam.IRole,

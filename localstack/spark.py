@@ -98,6 +98,7 @@ def _settings() -> list[str]:
         # save. Glue is in UTC, and times in ORC have no zone.
         f"spark.driver.extraJavaOptions={' '.join(SMALL)} -Duser.timezone=UTC",
         "spark.log.level=WARN",
+        f"spark.default.parallelism={os.cpu_count()}",
         "spark.sql.shuffle.partitions=2",
         "spark.ui.enabled=false",
         "spark.hadoop.fs.s3.impl=org.apache.hadoop.fs.s3a.S3AFileSystem",

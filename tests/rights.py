@@ -204,7 +204,11 @@ _WORDS: Final = {
 
 def _condition(found: Mapping[str, Any] | None) -> str:
     """Return the keys and values of a condition, where they are plain text."""
-    pairs = [pair for test in (found or {}).values() for pair in test.items()]
+    pairs = [
+        (f"not {key}" if "Not" in operator else key, value)
+        for operator, test in (found or {}).items()
+        for key, value in test.items()
+    ]
     texts = {key: [each for each in listed(value) if isinstance(each, str)] for key, value in pairs}
     return ", ".join(f"{key} {' '.join(found) or 'of the stack'}" for key, found in texts.items())
 

@@ -18,6 +18,7 @@ from bucketcast_cdk.dynamic_targets import DynamicTargets
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import (
     OBJECTS,
+    RULES,
     allow_decryption,
     allow_login,
     allow_secrets,
@@ -60,7 +61,7 @@ class Pipeline(Construct):
         setup = JobSetup(
             options,
             make_package(self, assets, platform),
-            spark_conf(Stack.of(self), name, metadata=bool(options.metadata)),
+            spark_conf(Stack.of(self), name, options),
             self._make_connection(),
         )
         self.jobs = {
@@ -102,7 +103,7 @@ class Pipeline(Construct):
         for key, job in self.jobs.items():
             self._allow_reading(job)
             self._allow_folder(job, f"runs/{key}/*")
-            job.allow(["dynamodb:Query"], [ingest.table.table_arn])
+            job.allow(["dynamodb:Query"], [ingest.table.table_arn], RULES)
         scan, *senders = self.jobs.values()
         self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
@@ -180,27 +181,27 @@ class Pipeline(Construct):
         return connection.ref
 
     def _allow_reading(self, job: Job) -> None:
-        """Allow a job to list the configuration's buckets, and to read Inventory's reports."""
-        scans = self._config.scans
+        """Allow a job to list the configuration's buckets, and to read what it needs of them."""
+        scans, further = self._config.scans, self._options.buckets
         reports = {scan.report[0] for scan in scans.values() if scan.report}
-        configured = {*self._config.buckets, *scans, *reports, *self._options.buckets}
-        buckets = [ANY] if ANY in configured else sorted(configured)
+        buckets = _wanted(*self._config.buckets, *scans, *reports, *further)
+        objects = [bucket_arn(self, f"{bucket}/*") for bucket in buckets]
         listing = [
             "s3:GetBucketVersioning",
             "s3:GetInventoryConfiguration",
             "s3:ListBucket",
             "s3:ListBucketVersions",
         ]
-        objects = ["s3:GetObject"]
-        if job is self.jobs["reconcile"]:
-            objects.append("s3:GetObjectTagging")
         if job is self.jobs["scan"]:
             listing.append("s3:ListBucketMultipartUploads")
-            objects.append("s3:ListMultipartUploadParts")
+            job.allow(["s3:ListMultipartUploadParts"], objects)
+            objects = [bucket_arn(self, f"{bucket}/*") for bucket in _wanted(*reports, *further)]
+        if job is self.jobs["reconcile"]:
+            job.allow(["s3:GetObjectTagging"], objects)
         if job is self.jobs["backfill"]:
-            objects.append("s3:GetObjectVersion")
+            job.allow(["s3:GetObjectVersion"], objects)
         job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
-        job.allow(objects, [bucket_arn(self, f"{bucket}/*") for bucket in buckets])
+        job.allow(["s3:GetObject"], objects)
         if self._options.metadata:
             _allow_metadata(job)
 
@@ -211,6 +212,10 @@ class Pipeline(Construct):
         uploads = ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
         objects = ["s3:DeleteObject", "s3:GetObject", "s3:PutObject", *uploads]
         job.allow(objects, [f"{arn}/{folder}"])
+
+
+def _wanted(*buckets: str) -> list[str]:
+    return [ANY] if ANY in buckets else sorted(set(buckets))
 
 
 def _allow_metadata(job: Job) -> None:

@@ -17,6 +17,7 @@ from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
 
 _METADATA: Final = "spark.sql.catalog.s3md"
+_CORES_PER_UNIT: Final = 4
 _MAX_RUNS: Final = 200  # of one job at a time, each for another bucket or target
 
 
@@ -129,10 +130,17 @@ def make_package(scope: Construct, assets: Assets, platform: Platform) -> s3_ass
     )
 
 
-def spark_conf(stack: Stack, bucket: str, *, metadata: bool) -> str:
+def spark_conf(stack: Stack, bucket: str, options: PipelineOptions) -> str:
     """Return the settings needed before Spark starts, in the form of Glue's one argument."""
-    spark_options = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-    if metadata:
+    cores = _CORES_PER_UNIT * int(options.worker_type[2:-1])  # of "G.1X"
+    spark_options = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        # One worker is the driver. By default Spark splits work for the workers that it has when
+        # the job asks, and Glue begins with few.
+        "spark.default.parallelism": str((options.workers - 1) * cores),
+    }
+    if options.metadata:
         spark_options |= {
             _METADATA: "org.apache.iceberg.spark.SparkCatalog",
             f"{_METADATA}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",

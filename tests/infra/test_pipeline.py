@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,7 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
     assert arguments["--job-bookmark-option"] == "job-bookmark-disable"
     assert arguments["--enable-auto-scaling"] == "true"
     assert "spark.sql.session.timeZone=UTC" in _join(arguments["--conf"])
+    assert "spark.default.parallelism=36" in _join(arguments["--conf"])  # 9 workers of 4 cores
     assert "--extra-py-files" in arguments
     assert "--additional-python-modules" not in arguments  # deprecated, and needs a network
 
@@ -93,6 +95,22 @@ def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
         assert {"get_bucket_versioning", "list_object_versions", "put_object"} <= called
         missing = {name for name in called if not pipeline.allowing(f"Pipeline{job}", RIGHTS[name])}
         assert not missing
+
+
+def test_a_job_reads_no_more_than_it_works_on(pipeline: Synthesised) -> None:
+    """Of the state table rules, but no users and targets; a scan no objects but reports."""
+    for policy, statement in pipeline.statements():
+        if re.match("Pipeline(scan|backfill|reconcile)", policy) and "dynamodb:" in str(statement):
+            ((operator, pairs),) = statement["Condition"].items()
+            keys = {"ForAllValues:StringEquals": ["#jobs"], "ForAllValues:StringNotLike": ["#*"]}
+            assert pairs == {"dynamodb:LeadingKeys": keys[operator]}
+    reads = [
+        _join(resource)
+        for statement in pipeline.allowing("Pipelinescan", "s3:GetObject")
+        for resource in listed(statement["Resource"])
+    ]
+    objects = [each for each in reads if re.match(r"arn:\?:s3:::\w", each)]
+    assert objects == ["arn:?:s3:::inventories/*", "arn:?:s3:::logs/*"]
 
 
 def test_the_bucket_keeps_alerts_and_expires_runs(pipeline: Synthesised) -> None:
@@ -190,6 +208,8 @@ def test_jobs_run_in_the_configured_vpc(make: Make) -> None:
     network = """
 [pipeline]
 glue_version = "5.1"
+worker_type = "R.8X"
+workers = 3
 execution_class = "flex"
 metadata = "on"
 subnet = "subnet-0123456789abcdef0"
@@ -204,7 +224,9 @@ security_groups = ["sg-0123456789abcdef0"]
     assert job["Connections"] == {"Connections": [{"Ref": logical_id}]}
     assert settings["Name"] == "Bucketcast-pipeline"
     assert (job["GlueVersion"], job["ExecutionClass"]) == ("5.1", "FLEX")
-    assert "spark.sql.catalog.s3md.glue.id" in json.dumps(job["DefaultArguments"]["--conf"])
+    conf = json.dumps(job["DefaultArguments"]["--conf"])
+    assert "spark.sql.catalog.s3md.glue.id" in conf
+    assert "spark.default.parallelism=64" in conf
     assert job["DefaultArguments"]["--datalake-formats"] == "iceberg"
 
 
