@@ -74,6 +74,10 @@ class Run:
         """Return the URL of a file or folder of this run."""
         return f"{self.folder}/{name}"
 
+    def temporary(self, name: str) -> str:
+        """Return the URL of a folder that is removed when the run ends, however it does."""
+        return self.path(f"temporary/{name}")
+
     def report(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
         """Report the progress: a new stage at once, the rest about once a second."""
         now = time.monotonic()
@@ -125,6 +129,8 @@ class Run:
     ) -> None:
         if isinstance(error, HeldError) and error.owner == self.folder:
             return  # the folder is another attempt's, which goes on
+        with suppress(files.FileError):  # it expires with the run
+            files.remove(self.temporary(""))
         if error is None:
             self._write("result.json", {"status": "success", **self._result})
             return

@@ -31,6 +31,7 @@ from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
 _RUN_RETENTION: Final = Duration.days(30)
+_ALERT_RETENTION: Final = Duration.days(400)  # more than a year, for scans that are so rare
 _UPLOAD_RETENTION: Final = Duration.days(7)
 
 
@@ -139,14 +140,10 @@ class Pipeline(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             lifecycle_rules=[
-                s3.LifecycleRule(
-                    prefix="runs/",
-                    expiration=_RUN_RETENTION,
-                    abort_incomplete_multipart_upload_after=_UPLOAD_RETENTION,
-                ),
-                s3.LifecycleRule(
-                    prefix="alerts/", abort_incomplete_multipart_upload_after=_UPLOAD_RETENTION
-                ),
+                s3.LifecycleRule(abort_incomplete_multipart_upload_after=_UPLOAD_RETENTION),
+                s3.LifecycleRule(prefix="runs/", expiration=_RUN_RETENTION),
+                # Each scan writes its bucket's anew: old ones are of buckets no longer scanned.
+                s3.LifecycleRule(prefix="alerts/", expiration=_ALERT_RETENTION),
             ],
             removal_policy=removal_policy,
         )

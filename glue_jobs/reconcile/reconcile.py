@@ -56,13 +56,13 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     run.report(f"reading {config.arn}")
     stored = mirror.read_rows(spark, config, settings.bucket, settings.prefix)
-    rows = save(stored, run.path("rows"))
+    rows = save(stored, run.temporary("rows"))
     with run.report_tasks(spark, "comparing"):
         differing = suspects(current_objects(content.objects), rows, content.prefix)
-        keys = save(differing, run.path("suspects"))
+        keys = save(differing, run.temporary("suspects"))
     waiting = _count_waiting(to.queue)
     run.report(f"checking {keys.count()} objects again")
-    states = save(read_states(keys, context), run.path("states"))
+    states = save(read_states(keys, context), run.temporary("states"))
     differences = save(recheck(states, context), run.path("differences"))
     sent = _repair(differences, to, settings, run, context.began) if settings.repair else 0
     result = _result(differences, waiting)

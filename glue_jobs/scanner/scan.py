@@ -66,10 +66,10 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             late = _send(spark, before, settings, run, "the last scan's events")
         now = coverage.cover(content, settings)
         later = tuple(each for each in before.coverage if each.taken > now.taken)
-        objects, saved = content.objects.select(*sums.COLUMNS), run.path("listing")
+        objects = content.objects.select(*sums.COLUMNS)
         if settings.source == "listing":
             with run.report_tasks(spark, "listing"):
-                objects = save(objects, saved)
+                objects = save(objects, run.temporary("listing"))
         with run.report_tasks(spark, "counting"):
             findings, used, upload_notes = _count(objects, content, now, settings)
             comparison = alert_states.Comparison(
@@ -82,7 +82,6 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             counts = Observation()
             states = states.observe(counts, *_counts())
             new = store.write(states, at, coverage.add(before.coverage, now))
-            files.remove(saved)
         notes = [*content.notes, *_source_notes(content, now, later), *upload_notes]
         with run.report_tasks(spark, "writing the report"):
             states = new.alert_states(spark)

@@ -196,6 +196,7 @@ def test_damaged_rows_are_listed_and_repaired(
     healed = job.run(spark, "3", source="listing")
     assert (healed["differences"], healed["drift"]) == ([], False)
     assert healed["rows"] == 300  # one was deleted, and one has no rule
+    assert files.list_folders(f"{job.arguments['run']}/3") == ["differences"]
 
     contents = [file.read_bytes() for file in (tmp_path / "runs").rglob("*") if file.is_file()]
     assert not any(SECRET in content for content in contents)

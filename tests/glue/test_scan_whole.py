@@ -19,6 +19,7 @@ from tests.unit.moto_aws import TABLE
 def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
     scans.add_rule()
     scans.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
+    crash_at(scans, "glue_jobs.scanner.counting.find")
     just_before_commit = "glue_jobs.outbox.chunks.spool"
     crash_at(scans, just_before_commit)
     before_sending = "glue_jobs.outbox.sender.send"
@@ -39,6 +40,12 @@ def test_each_alert_is_sent_once_after_crashed_scans(scans: Scans) -> None:
     assert (again["events"], again["prefix"]) == (0, "")
     assert again["numbers"] == {"ManyVersions": {"same": 2}, "BigPrefix": {"same": 1}}
     assert b"Scan of uploads" in files.read(again["report"])
+    left = [
+        (run, folder)
+        for run in files.list_folders(f"{scans.folder}/runs")
+        for folder in files.list_folders(f"{scans.folder}/runs/{run}")
+    ]
+    assert left == [(run, "report") for run in "2345"]
 
 
 def test_a_target_that_is_named_later_gets_what_is_open(scans: Scans) -> None:
@@ -121,4 +128,3 @@ def test_a_lost_worker_takes_no_listing_with_it(
     assert scans.scan()["numbers"] == {"ManyVersions": {"new": 1}}
     assert scans.events() == [("ManyVersions", "a", 5, "")]
     assert listed.value == 6
-    assert "listing" not in files.list_folders(f"{scans.folder}/runs/1")

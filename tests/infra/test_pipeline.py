@@ -113,18 +113,24 @@ def test_a_job_reads_no_more_than_it_works_on(pipeline: Synthesised) -> None:
     assert objects == ["arn:?:s3:::inventories/*", "arn:?:s3:::logs/*"]
 
 
-def test_the_bucket_keeps_alerts_and_expires_runs(pipeline: Synthesised) -> None:
+def test_all_in_the_bucket_expires(pipeline: Synthesised) -> None:
     (bucket,) = [
         resource
         for logical_id, resource in pipeline.of_type("AWS::S3::Bucket").items()
         if logical_id.startswith("Pipeline")
     ]
-    runs, alerts = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
-    assert (runs["Prefix"], runs["ExpirationInDays"]) == ("runs/", 30)
-    assert alerts["Prefix"] == "alerts/"
-    assert "ExpirationInDays" not in alerts
-    for rule in (runs, alerts):
-        assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
+    uploads, *rules = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert uploads["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
+    assert "Prefix" not in uploads
+    days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules}
+    assert days == {"runs/": 30, "alerts/": 400}
+    written = {
+        _join(resource).partition("/")[2].partition("/")[0]
+        for job in ("scan", "backfill", "reconcile")
+        for statement in pipeline.allowing(f"Pipeline{job}", "s3:PutObject")
+        for resource in listed(statement["Resource"])
+    }
+    assert {f"{folder}/" for folder in written} == days.keys()
     assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     assert "BucketEncryption" in bucket["Properties"]
 
