@@ -225,8 +225,9 @@ def test_in_order_the_pause_is_a_part_of_the_time_it_waited(waited: int, pause: 
     assert bench.queue.pauses == {"receipt of 1": pause}
 
 
-def test_in_order_a_pause_of_the_target_adds_no_receives() -> None:
-    bench = Bench(policy=Policy(in_order=True, time_to_live=14 * 86_400))
+@pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])
+def test_in_order_a_pause_of_the_target_adds_no_receives(policy: Policy) -> None:
+    bench = Bench(policy=policy)
     bench.store.outage = Outage(0, 0, paused=NOW)
     bench(message("1", "a", sent=NOW - DAY_MS))
     assert bench.queue.pauses == {"receipt of 1": LONGEST_PAUSE_IN_ORDER_SECONDS}

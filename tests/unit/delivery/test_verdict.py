@@ -320,6 +320,7 @@ def test_the_pause_of_an_event_is_its_own_and_at_least_its_targets(
         (1, 1, failed(not_before=NOW + 1), PLAIN, Step.POSTPONE),
         (1, 1, failed(since=NOW - limits.TERM_MS - 1), PLAIN, Step.GIVE_UP),
         (1, limits.RENEW_AFTER_RECEIVES, NEW, PLAIN, Step.RENEW),
+        (1, limits.RENEW_AFTER_RECEIVES, NEW, Policy(retries=3), Step.RENEW),
     ],
 )
 def test_what_is_done_with_a_message(

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import ANY
 
@@ -13,10 +14,10 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from bucketcast import targets
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, unpack
-from bucketcast.delivery.messages import Item
+from bucketcast.delivery.messages import Item, Message
 from bucketcast.delivery.queue import GROUP
 from bucketcast.delivery.queue_names import kind_of
-from bucketcast.destination import Destination, TargetArn
+from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import GivenUp, OutOfTime
 from bucketcast.ingest.fanout import Fanout
 from tests.unit.delivery.test_envelope import noise
@@ -93,6 +94,17 @@ def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
     assert send(fanout(sqs, ".fifo"), HOOK, [*map(of, made)]) == []
     found = received(sqs, url)
     assert [unpack(each["Body"])[0].rule for each in found] == ["one", "two", "id"]
+
+
+def test_events_of_a_topic_with_the_longest_name_are_in_one_group(sqs: "SQSClient") -> None:
+    """SQS refused all of them: their group was the topic's ARN, and longer than groups may be."""
+    url = made_queue(sqs, "topic.fifo", **FIFO)
+    sender = fanout(sqs, dynamic_queue=lambda _: "topic.fifo")
+    came: Any = SimpleNamespace(message=Message("m", "r", "", 0, 1))
+    routed = [Item(came, one.delivery) for one in batch("a", "b")]
+    assert send(sender, TopicArn("eu-west-1", "tenant", "n" * 256).arn, routed) == []
+    groups = {each["Attributes"]["MessageGroupId"] for each in received(sqs, url)}
+    assert groups == {GROUP}
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,10 @@ from bucketcast.delivery.queue import Queue
 from bucketcast.delivery.sender import Sender
 from bucketcast.destination import Destination
 from bucketcast.errors import (
-    NotAuthorized,
     NotConnected,
     Rejected,
     Retryable,
     Throttled,
-    TimedOut,
 )
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
@@ -56,8 +54,7 @@ class Phase:
     """How the target behaves for a while.
 
     `how` is up, down, slow, busy, throttling, hole (says nothing until it is given up), moody
-    (takes half), refusing (rejects some), weak (500 events in 15 s, which are all it gives), login
-    (refuses it), crash, or dead slow crash (`late`: Lambda ends it).
+    (takes half), refusing (rejects some), crash, or dead slow crash (`late`: Lambda ends it).
     """
 
     days: float
@@ -100,12 +97,12 @@ class Scripted(base.Target):
         self.sends += 1
         names = [f"{each.key} {each.rule}" for each in events]
         self.tried.update(names)
-        self._answer(phase.how, len(events))
+        self._answer(phase.how)
         failed = self._failures(phase, names)
         self._take(name for n, name in enumerate(names) if n not in failed)
         return failed
 
-    def _answer(self, how: str, number: int) -> None:
+    def _answer(self, how: str) -> None:
         """Take time, and raise what the whole batch gets instead of an answer."""
         match how:
             case "down":
@@ -113,13 +110,6 @@ class Scripted(base.Target):
             case "hole":
                 self.clock.now += self.max_send_seconds
                 raise NotConnected("no answer")
-            case "login":
-                self.clock.now += 0.05
-                raise NotAuthorized("password authentication failed")
-            case "weak":
-                self.clock.now += min(15.0, 0.03 * number)
-                if number > 500:
-                    raise TimedOut("canceling statement due to statement timeout")
             case "slow":
                 self.clock.now += 10
             case "late":
@@ -170,8 +160,6 @@ class Delivering:
         grain: float = 1.0,
         batch_size: int = 1_000,
         in_flight_limit: int = 120_000,
-        pause: int | None = None,
-        retries: int = 0,
     ) -> None:
         self.simulation = beside or Simulation(seed)
         self.arn = f"arn:minio:sqs::{name}:webhook"
@@ -194,7 +182,7 @@ class Delivering:
         self.fanout = Fanout(f"sqs/Bucketcast-*{end}", client, deployed=bool)
         self.sent: Counter[str] = Counter()
         self.put_at: dict[str, float] = {}
-        self._policy = Policy(in_order=fifo, pause=pause, retries=retries)
+        self._policy = Policy(in_order=fifo)
         self._batch_size = batch_size
         self.function = Function(
             self.queue, self._environment, timeout=timeout, max_concurrency=workers, grain=grain

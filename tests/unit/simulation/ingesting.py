@@ -41,7 +41,6 @@ class Ingesting:
         seed: int = 0,
         grain: float = 10.0,
         max_concurrency: int = 1,
-        in_flight_limit: int = 120_000,
         end: str = "",
     ) -> None:
         self.simulation = Simulation(seed)
@@ -53,7 +52,6 @@ class Ingesting:
                 "sqs/B-ingress",
                 visibility=TIMEOUT + 30,
                 dead=self.dead,
-                in_flight_limit=in_flight_limit,
             )
         )
         self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))

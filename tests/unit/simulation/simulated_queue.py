@@ -1,7 +1,7 @@
 """One queue of the simulated SQS: which of its messages can be received, and in which order."""
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -13,9 +13,6 @@ RETENTION = 14 * DAY
 MAX_RECEIVES = 1_000
 IN_FLIGHT_LIMIT = 120_000
 """Of either type. A FIFO queue looks for groups among as many of its oldest messages only."""
-NOISY_SHARE = 0.1
-NOISY_MESSAGES = 30
-NOISY_SECONDS = 5 * MINUTE
 
 
 @dataclass(eq=False)
@@ -38,58 +35,6 @@ class Kept:
     @property
     def receipt(self) -> str:
         return f"{self.id}/{self.receives}"
-
-
-class _Tenants:
-    """Fair queues: in a standard queue a message group is a tenant, and quiet ones go first.
-
-    One is noisy that has a tenth of what is in flight and 30 messages of it, or a tenth of the
-    time for which messages were in flight of late; until nothing of it waits or it was silent for
-    five minutes. A message without a group is a tenant of its own.
-    """
-
-    def __init__(self) -> None:
-        self._noisy: set[str] = set()
-        self._last: dict[str, float] = {}
-        self._worked: tuple[dict[str, float], dict[str, float]] = ({}, {})
-        self._since = 0.0
-
-    def sent(self, group: str, now: float) -> None:
-        if group:
-            self._last[group] = now
-
-    def worked(self, group: str, seconds: float, now: float) -> None:
-        if now - self._since > MINUTE:
-            self._worked, self._since = ({}, self._worked[0]), now
-        newest = self._worked[0]
-        newest[group] = newest.get(group, 0) + seconds
-
-    def next_of(
-        self, due: Mapping[str, int], flying: Mapping[str, int], now: float, random: Random
-    ) -> str:
-        """The group of which a message comes next; `due` counts what waits of each."""
-        if len(due) == 1:
-            return next(iter(due))
-        self._listen(due, flying, now)
-        quiet = {group: waits for group, waits in due.items() if group not in self._noisy}
-        if not quiet:
-            return min(due, key=lambda group: flying.get(group, 0))
-        return random.choices(list(quiet), list(quiet.values()))[0]
-
-    def _listen(self, due: Mapping[str, int], flying: Mapping[str, int], now: float) -> None:
-        in_flight, busy = sum(flying.values()), sum(map(self._work, ["", *self._last]))
-        for group in self._last:
-            many = flying.get(group, 0)
-            if (many >= NOISY_MESSAGES and many > NOISY_SHARE * in_flight) or (
-                self._work(group) > NOISY_SHARE * busy
-            ):
-                self._noisy.add(group)
-        self._noisy = {
-            each for each in self._noisy if due.get(each) and now - self._last[each] < NOISY_SECONDS
-        }
-
-    def _work(self, group: str) -> float:
-        return sum(window.get(group, 0) for window in self._worked)
 
 
 @dataclass
@@ -115,9 +60,8 @@ class SimulatedQueue:
     _kept: dict[str, Kept] = field(default_factory=dict)
     _later: list[tuple[float, int, Kept]] = field(default_factory=list)
     _ages: list[tuple[float, int, Kept]] = field(default_factory=list)
-    _due: defaultdict[str, list[Kept]] = field(default_factory=lambda: defaultdict(list))
+    _due: list[Kept] = field(default_factory=list)
     _flying: Counter[str] = field(default_factory=Counter)
-    _tenants: _Tenants = field(default_factory=_Tenants)
 
     @property
     def fifo(self) -> bool:
@@ -137,12 +81,11 @@ class SimulatedQueue:
         one.id = f"m{number}"
         self._kept[one.id] = one
         heapq.heappush(self._ages, (one.sent, number, one))
-        self._tenants.sent(one.group, one.sent)
         self._wait(one)
 
-    def remove(self, one: Kept, now: float) -> None:
+    def remove(self, one: Kept) -> None:
         del self._kept[one.id]
-        self._rest(one, now)
+        self._rest(one)
 
     def by_receipt(self, receipt: str) -> Kept | None:
         """The message of the newest receipt, if it is there and was not received again."""
@@ -160,7 +103,7 @@ class SimulatedQueue:
     def next_seen(self, now: float) -> float | None:
         """When a message can be received, at the earliest: `now` if one can be already."""
         self._land(now)
-        if next(self._unlocked(), None) if self.fifo else any(self._due.values()):
+        if next(self._unlocked(), None) if self.fifo else self._due:
             return now
         while self._later and not self._is_waiting(*self._later[0]):
             heapq.heappop(self._later)
@@ -172,9 +115,8 @@ class SimulatedQueue:
         if self.fifo:
             yield from self._unlocked()
             return
-        while any(self._due.values()):
-            group = self._tenants.next_of(self._groups(), self._flying, now, random)
-            due = self._due[group]
+        due = self._due
+        while due:
             chosen = random.randrange(len(due))
             due[chosen], due[-1] = due[-1], due[chosen]
             one = due.pop()
@@ -195,20 +137,16 @@ class SimulatedQueue:
         oldest = islice(self.messages, self.in_flight_limit)
         return (one for one in oldest if one.group not in locked)
 
-    def _groups(self) -> dict[str, int]:
-        return {group: len(due) for group, due in self._due.items() if due}
-
     def _is_due(self, one: Kept, now: float) -> bool:
         return one.id in self._kept and not one.in_flight and one.seen <= now
 
     def _wait(self, one: Kept) -> None:
         heapq.heappush(self._later, (one.seen, next(self._numbers), one))
 
-    def _rest(self, one: Kept, now: float) -> None:
+    def _rest(self, one: Kept) -> None:
         if one.in_flight:
             one.in_flight = False
             self._flying[one.group] -= 1
-            self._tenants.worked(one.group, now - one.received, now)
 
     def _land(self, now: float) -> None:
         """Make those visible whose time has come."""
@@ -216,9 +154,9 @@ class SimulatedQueue:
             entry = heapq.heappop(self._later)
             one = entry[2]
             if self._is_waiting(*entry):
-                self._rest(one, now)
+                self._rest(one)
                 if not self.fifo:
-                    self._due[one.group].append(one)
+                    self._due.append(one)
 
     def _is_waiting(self, seen: float, _: int, one: Kept) -> bool:
         return one.id in self._kept and one.seen == seen

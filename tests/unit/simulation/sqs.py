@@ -9,7 +9,6 @@ It keeps what decides whether an event survives for weeks:
 * nothing is received while as many are in flight as SQS allows;
 * a FIFO queue gives a group's messages in order, none while one of them is in flight, and takes a
   token that it has seen within five minutes without keeping the message;
-* a standard queue gives messages of groups that keep its readers busy after the others';
 * a call that breaks SQS's rules is refused as SQS would, and written down;
 * what is redriven from a dead-letter queue is a new message with the old body and attributes.
 
@@ -187,7 +186,7 @@ class SimulatedSqs:
         if queue.fifo and one is not None and not one.in_flight:
             return "InvalidParameterValue", "the receipt handle has expired"
         if one is not None:
-            queue.remove(one, now)
+            queue.remove(one)
             self.wake(queue, now)
         return None
 
@@ -233,7 +232,7 @@ class SimulatedSqs:
         """Drop what is older than SQS keeps anything."""
         now = self._clock()
         for one in queue.expired(now):
-            queue.remove(one, now)
+            queue.remove(one)
             queue.dropped.append(one)
 
     def redrive(self, dead: SimulatedQueue, to: SimulatedQueue) -> None:
@@ -241,7 +240,7 @@ class SimulatedSqs:
         self.expire(dead)
         now = self._clock()
         for one in dead.messages:
-            dead.remove(one, now)
+            dead.remove(one)
             self._add(to, Kept(one.body, one.attributes, now, now, one.group))
 
     def _add(self, queue: SimulatedQueue, one: Kept) -> None:
@@ -255,7 +254,7 @@ class SimulatedSqs:
     def _move(self, queue: SimulatedQueue, one: Kept) -> None:
         assert queue.dead is not None
         now = self._clock()
-        queue.remove(one, now)
+        queue.remove(one)
         queue.moved.append(one)
         sent = now if queue.fifo else one.sent
         self._add(queue.dead, Kept(one.body, one.attributes, sent, now, one.group))

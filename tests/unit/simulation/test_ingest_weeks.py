@@ -90,7 +90,7 @@ def test_a_queue_that_refuses_for_a_day_gives_its_neighbours_nothing_again(
 
 
 def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
-    one = Outage()
+    one = Outage(grain=60)
     one.table.denied = True
     one.put("a", "b")
     again: Actions = {

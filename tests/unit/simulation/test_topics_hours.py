@@ -1,7 +1,6 @@
 """Topics that are not persistent share a queue: which of its messages wait, and which are lost."""
 
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,29 +8,10 @@ from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.destination import TopicArn
 from bucketcast.limits import ONCE_DAYS
-from tests.unit.simulation.lambdas import Delays
 from tests.unit.simulation.sqs import DAY, MINUTE
 from tests.unit.simulation.topics import Topics
 
-WHILE = 10 * MINUTE
-HANGS, WELL = (TopicArn("r", "", name) for name in ("hangs", "well"))
-
-
-def test_hanging_endpoint_delays_no_other_topic() -> None:
-    """Ten events a second of it came before one of another topic: that waited ever longer."""
-    one = Topics()
-    todo: dict[float, Callable[[], None]] = {}
-    for second in range(WHILE):
-        todo[second] = partial(one.send, WELL, f"well{second}")
-        for fifth in range(5):
-            at = second + fifth / 5 + 0.01
-            todo[at] = partial(one.send, HANGS, f"hangs{at}a", f"hangs{at}b")
-    one.run(WHILE + MINUTE, todo)
-    assert set(one.got) == {f"well{second}" for second in range(WHILE)}
-    assert Delays.of(at - one.put[key] for key, at in one.got.items()).p99 <= 5
-    assert one.counted[WELL.arn] == Counter(sent=WHILE)
-    assert one.counted[HANGS.arn] == Counter(lost=10 * WHILE)
-    assert not one.queue.messages
+WELL = TopicArn("r", "", "well")
 
 
 def test_what_was_not_tried_within_a_day_is_counted() -> None:

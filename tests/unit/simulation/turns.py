@@ -111,16 +111,10 @@ class Turn:
         self._back.release()
         self._go.acquire()
 
-    def end(self) -> None:
-        """End the thread of a work that is over."""
-        self._work = None
-        self._go.release()
-
     def _run(self) -> None:
         while True:
             self._go.acquire()
-            if self._work is None:
-                return
+            assert self._work
             self._work()
             self.is_over = True
             self._back.release()
