@@ -7,7 +7,7 @@
         ├─► faults    kills, freezes, cuts and changes logins meanwhile
         └─► judge     when nothing waits any more: logs, mirrors and dead letters beside the plan
     log         what one log holds, and what it shows of each event
-    causes      why an event came twice, from the functions' own traces
+    traces      what the functions themselves say that they delivered
     report      what is printed, and what `benchmarks/chaos.md` quotes
 
 A seed fixes what is done, in which order, and what breaks at which part of the way. It does not fix

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.chaos import report
 from tests.chaos.plan import plan
-from tests.chaos.run import Result, add_rules, prepare, run, shorten_visibility
+from tests.chaos.run import Result, add_rules, prepare, run
 from tests.e2e.all_servers import AllServers, all_running
 from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
@@ -20,6 +20,7 @@ from tests.servers import tls
 
 BUCKET = "uploads"
 TOGETHER = 20
+"""Records that a message may hold at most."""
 SETTLE_SECONDS = 900.0
 _began = time.monotonic()
 
@@ -50,15 +51,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--together", type=int, default=TOGETHER, help="records that a message may hold at most"
-    )
-    parser.add_argument(
-        "--visibility",
-        type=int,
-        default=0,
-        help="seconds until messages of a killed function become visible; 0: as deployed",
-    )
     parser.add_argument("--report", type=Path, help="where to write the report, too")
     return parser.parse_args()
 
@@ -82,9 +74,7 @@ def _deploy_and_run(options: argparse.Namespace, folder: Path) -> Result:
 def _run(options: argparse.Namespace, system: Deployed, all_servers: AllServers) -> Result:
     add_rules(system, BUCKET)
     prepare(system, all_servers)
-    if options.visibility:
-        shorten_visibility(system, options.visibility)
-    planned = plan(options.events, options.seed, sorted(system.targets), together=options.together)
+    planned = plan(options.events, options.seed, sorted(system.targets), together=TOGETHER)
     bucket_and_prefix = (BUCKET, "chaos/")
     result = run(planned, system, all_servers, bucket_and_prefix, settle=SETTLE_SECONDS, log=log)
     section = report.markdown(result)

@@ -5,7 +5,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from tests.chaos import functions
 from tests.chaos.breakage import FUNCTION, INGEST, Fault
@@ -24,21 +23,15 @@ TRAFFIC_WITHIN = 15.0
 _PASSWORD = "changed-s3cret-"
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A fault that happened; `began` and `ended` are Unix seconds."""
-
-    fault: Fault
-    began: float
-    ended: float
-    detail: str
-
-
 class Faults:
-    """A thread for each target and one for ingest: faults of one do not wait for another's."""
+    """A thread for each target and one for ingest: faults of one do not wait for another's.
+
+    `killed` counts the functions' processes that were killed.
+    """
 
     def __init__(self, planned: Sequence[Fault], system: Deployed, all_servers: AllServers) -> None:
-        self.done: list[Done] = []
+        self.done: list[Fault] = []
+        self.killed = 0
         self._system = system
         self._all_servers = all_servers
         self._failed: list[BaseException] = []
@@ -71,9 +64,8 @@ class Faults:
                 if not progress.wait_for(fault.at):
                     return
                 self._wait_for_traffic(fault.target)
-                began = time.time()
-                detail = self._perform(fault)
-                self.done.append(Done(fault, began, time.time(), detail))
+                self._perform(fault)
+                self.done.append(fault)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             self._failed.append(error)
             progress.fail()
@@ -86,31 +78,29 @@ class Faults:
         while not self._system.depth(queue) and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def _perform(self, fault: Fault) -> str:
-        if fault.kind == FUNCTION:
-            return self._kill_function(fault.target)
+    def _perform(self, fault: Fault) -> None:
         kind = fault.target.partition(".")[0]
-        server, link = self._all_servers.running[kind], self._all_servers.links[kind]
-        if fault.kind == "login changed":
-            return self._change_login(kind, fault)
-        before = link.cut
-        _SERVERS[fault.kind](server, link, fault.seconds)
-        return f"{link.cut - before} connections cut" if link.cut != before else ""
+        if fault.kind == FUNCTION:
+            self._kill_function(fault.target)
+        elif fault.kind == "login changed":
+            self._change_login(kind, fault)
+        else:
+            server, link = self._all_servers.running[kind], self._all_servers.links[kind]
+            _SERVERS[fault.kind](server, link, fault.seconds)
 
-    def _kill_function(self, target: str) -> str:
+    def _kill_function(self, target: str) -> None:
         if target == INGEST:
             name, queue = f"{STACK}-ingest", self._system.ingress
         else:
             deployed = self._system.targets[target]
             name, queue = deployed["function"], deployed["queue"]
-        killed, in_flight = functions.kill_when_busy(self._system, name, queue)
-        return f"{killed} processes with {in_flight} messages in hand"
+        self.killed += functions.kill_when_busy(self._system, name, queue)
 
-    def _change_login(self, kind: str, fault: Fault) -> str:
+    def _change_login(self, kind: str, fault: Fault) -> None:
         """Change the server's first, and the secret's after some logins were refused."""
         login, old = login_of(kind), self._all_servers.secrets[kind]
         if login.change is None:
-            return "there is no way to change it"
+            return
         password = f"{_PASSWORD}{kind}-{fault.at:.6f}".replace(".", "")
         new = login.form.format(password)
         self._all_servers.change_login(kind, new)
@@ -126,7 +116,6 @@ class Faults:
                     secrets.put_secret_value(SecretId=secret["Name"], SecretString=replaced)
                     changed += 1
         assert changed == 1, f"{changed} secrets of {fault.target} hold its login"
-        return ""
 
 
 def _killed(server: Server, link: Link, seconds: float) -> None:

@@ -33,22 +33,20 @@ def count(system: Deployed, queue: str, which: _Count) -> int:
     return int(answer["Attributes"][which])
 
 
-def kill_when_busy(system: Deployed, function: str, queue: str) -> tuple[int, int]:
+def kill_when_busy(system: Deployed, function: str, queue: str) -> int:
     """Kill a function, as `kill -9` does, when it has messages in hand.
 
-    The answer are how many processes were killed and how many messages they had, 0 where none came
-    in time.
+    Return how many of its processes that were, 0 where no message came in time.
     """
     deadline = time.monotonic() + _BUSY_WITHIN
     while True:
-        in_flight = count(system, queue, IN_HAND)
-        found = processes(system, function) if in_flight else []
+        found = processes(system, function) if count(system, queue, IN_HAND) else []
         if found or time.monotonic() > deadline:
             break
         time.sleep(0.05)
     for each in found:
         _kill(each)
-    return len(found), in_flight
+    return len(found)
 
 
 def _function_of(process: psutil.Process) -> str:

@@ -1,4 +1,4 @@
-"""Compare the end of a run with its plan: lost events, wrong ones, and repeats by cause.
+"""Compare the end of a run with its plan: lost events, wrong ones, and repeats.
 
 It knows the bucket by its listing, the model by its own, and each injected event by its request. It
 uses no code of the targets, of the rules or of the mirrors. A mirror shows only the last event of a
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bucketcast.delivery.envelope import unpack
-from tests.chaos.causes import Traces
 from tests.chaos.injected import DIALECT, UNTAKEN, Identity, Injected
 from tests.chaos.load import Load
 from tests.chaos.log import MODEL_PREFIX, Event, Log
 from tests.chaos.operations import remaining
 from tests.chaos.plan import Plan
+from tests.chaos.traces import delivered
 from tests.contract.bucket import NULL
 from tests.contract.bucket_listing import VisibleObject, wrong
 from tests.e2e import arrivals
@@ -32,13 +32,13 @@ TRACED_WITHIN = 60.0
 class Verdict:
     """The findings at each target, in words; a run is good if `lost` and `wrong` are empty.
 
-    `arrived` counts the different events, or the rows, and `repeats` the repeated events by cause.
+    `arrived` counts the different events, or the rows, and `repeats` what came again.
     """
 
     lost: dict[str, list[str]] = field(default_factory=dict)
     wrong: dict[str, list[str]] = field(default_factory=dict)
     arrived: dict[str, int] = field(default_factory=dict)
-    repeats: dict[str, Counter[str]] = field(default_factory=dict)
+    repeats: dict[str, int] = field(default_factory=dict)
     dead_letters: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -60,10 +60,11 @@ class Judge:
     system: Deployed
     all_servers: AllServers
     real: tuple[str, str]
-    traces: Traces
     verdict: Verdict = field(default_factory=Verdict)
     trace_ids: dict[Event, str] = field(default_factory=dict)
     """Of each event that a log has."""
+    delivered: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """How often a function said of each event that it delivered it, by target's ARN."""
 
     def __call__(self) -> Verdict:
         bucket, prefix = self.real
@@ -121,21 +122,19 @@ class Judge:
         name = f"{kind}.{ID}"
         dead = self.plan.injected.dead.get(name, set())
         wanted = {event: each for event, each in self.trace_ids.items() if event not in dead}
-        delivered = self.traces.delivered(self.system.targets[name]["arn"])
-        missing = Counter(wanted.values()) - delivered
+        missing = Counter(wanted.values()) - self.delivered[self.system.targets[name]["arn"]]
         return [event for event, each in wanted.items() if each in missing]
 
     def _await_traces(self) -> None:
-        """Read the traces again for a while, if some are missing.
+        """Read the traces, and again for a while if some are missing.
 
         The local AWS logs what a function printed after it has deleted the messages.
         """
         deadline = time.monotonic() + TRACED_WITHIN
-        while any(map(self._undelivered, self.all_servers.mirrors)):
-            if time.monotonic() > deadline:
-                return
+        self.delivered = delivered(self.system.local.log)
+        while any(map(self._undelivered, self.all_servers.mirrors)) and time.monotonic() < deadline:
             time.sleep(1)
-            self.traces = Traces(self.system.local.log)
+            self.delivered = delivered(self.system.local.log)
 
     def check_log(self, kind: str, log: Log, listing: Mapping[str, tuple[int, str]]) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
@@ -148,14 +147,7 @@ class Judge:
         verdict.add(verdict.wrong, name, log.differing(injected.shown, listing))
         self._report_strangers(name, log.paths)
         verdict.arrived[name] = len(log.copies)
-        sent: dict[Event, int] = dict(injected.sent_counts.items())
-        arn = self.system.targets[name]["arn"]
-        verdict.repeats[name] = Counter(
-            cause
-            for event, copies in log.copies.items()
-            if copies > 1
-            for cause in self.traces.causes(arn, log.trace_ids[event], copies, sent.get(event, 1))
-        )
+        verdict.repeats[name] = log.copies.total() - len(log.copies)
 
     def _report_strangers(self, name: str, paths: Iterable[str]) -> None:
         """Report what is of no bucket in which anything happened."""

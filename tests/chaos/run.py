@@ -1,18 +1,15 @@
 """One run against a deployed stack with ten servers."""
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.chaos import functions
-from tests.chaos.causes import Traces
-from tests.chaos.faults import Done, Faults
+from tests.chaos.breakage import Fault
+from tests.chaos.faults import Faults
 from tests.chaos.injected import BUCKET, REFUSED
 from tests.chaos.judge import Judge, Verdict
-from tests.chaos.load import Load, Progress
+from tests.chaos.load import Load
 from tests.chaos.plan import Plan
 from tests.e2e.all_servers import AllServers
 from tests.e2e.system import Deployed
@@ -22,20 +19,19 @@ from tests.servers.webhook import WebhookServer
 
 _EVENTS = ["s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:ObjectTransition:*"]
 _READS = ["s3:ObjectAccessed:*"]
-REPORTED_EVERY = 60.0
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run; times are seconds, `emulator` the processor's time of the local AWS."""
+    """The result of a run; times are seconds, `killed` is how many processes of functions were."""
 
     plan: Plan
-    faults: list[Done]
+    faults: list[Fault]
+    killed: int
     verdict: Verdict
     loading: float
     settling: float
     judging: float
-    emulator: float
 
 
 def prepare(system: Deployed, all_servers: AllServers) -> None:
@@ -90,55 +86,19 @@ def run(
     """
     load = Load(plan, system, *real)
     faults = Faults(plan.faults, system, all_servers)
-    began, used = time.monotonic(), _used(system)
+    began = time.monotonic()
     log(f"{plan.events:,} events, {len(plan.faults)} faults, seed {plan.seed}")
-    with faults.during(load.progress), _in_background(_report_tenths, load.progress, faults, log):
+    with faults.during(load.progress):
         load.run()
     loaded = time.monotonic()
     log(f"all sent after {loaded - began:.0f} s; {system.depths()}")
     all_servers.each(_restore)
-    over = threading.Event()
-    with _in_background(_report_waiting, over, system, log):
-        try:
-            system.until_settled(within=settle)
-        finally:
-            over.set()
-    settled, used = time.monotonic(), _used(system) - used
+    system.until_settled(within=settle)
+    settled = time.monotonic()
     log(f"nothing waits any more after {settled - began:.0f} s")
-    verdict = Judge(plan, load, system, all_servers, real, Traces(system.local.log))()
-    judged = time.monotonic()
-    durations = (loaded - began, settled - loaded, judged - settled, used)
-    return Result(plan, faults.done, verdict, *durations)
-
-
-def _report_tenths(progress: Progress, faults: Faults, log: Callable[[str], None]) -> None:
-    """Log each tenth of the events."""
-    for tenth in range(1, 10):
-        if progress.wait_for(tenth / 10):
-            log(f"{progress.events:,} events sent, {len(faults.done)} faults over")
-
-
-def _report_waiting(over: threading.Event, system: Deployed, log: Callable[[str], None]) -> None:
-    """Log the waiting messages from time to time."""
-    while not over.wait(REPORTED_EVERY):
-        log(f"still waiting: {system.depths()}")
-
-
-@contextmanager
-def _in_background(report: Callable[..., None], *arguments: object) -> Iterator[None]:
-    """Report from a thread while the block runs; the thread ends with it."""
-    thread = threading.Thread(target=report, args=arguments, name=report.__name__)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-
-
-def _used(system: Deployed) -> float:
-    """Return the processor's seconds that the local AWS itself has used so far."""
-    times = functions.emulator(system).cpu_times()
-    return float(times.user + times.system)
+    verdict = Judge(plan, load, system, all_servers, real)()
+    durations = (loaded - began, settled - loaded, time.monotonic() - settled)
+    return Result(plan, faults.done, faults.killed, verdict, *durations)
 
 
 def webhook(all_servers: AllServers) -> WebhookServer:

@@ -50,12 +50,11 @@ class Links:
 
 
 class Link:
-    """One relay; `cut` counts the connections that were broken by it."""
+    """One relay."""
 
     def __init__(self, links: Links, port: int, to: int) -> None:
         self.port = port
         self.to = to
-        self.cut = 0
         self._links = links
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -96,7 +95,6 @@ class Link:
 
     async def _sever(self) -> None:
         for writer in list(self._open):
-            self.cut += writer.get_extra_info("sockname")[1] == self.port
             writer.transport.abort()
         self._open.clear()
 
@@ -129,7 +127,6 @@ class Link:
         while data := await answers.read(_CHUNK):
             if self._chance and self._random.random() < self._chance:
                 writer.write(data[: self._random.randrange(len(data))])
-                self.cut += 1
                 raise ConnectionResetError
             writer.write(data)
             await writer.drain()

@@ -4,13 +4,11 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.chaos.causes import Traces
 from tests.chaos.injected import BUCKET, REFUSED, UNTAKEN
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.log import Log
@@ -78,7 +76,7 @@ def rows_of(planned: Plan) -> list[Arrival]:
     return [replace(arrival(PUT, path, one), key=path) for path, one in rows.items()]
 
 
-def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verdict:
+def judged(planned: Plan, kind: str, found: list[Arrival]) -> Verdict:
     """Return the verdict on one target that has received this, if nothing else happened."""
     judge = Judge(
         planned,
@@ -86,7 +84,6 @@ def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verd
         SimpleNamespace(targets={f"{kind}.ten": {"arn": "arn"}}),  # type: ignore[arg-type]
         SimpleNamespace(mirrors=[MIRROR]),  # type: ignore[arg-type]
         ("uploads", "p/"),
-        Traces(traces),
     )
     if kind == MIRROR:
         judge.check_mirror(kind, found, LISTING)
@@ -95,35 +92,28 @@ def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verd
     return judge.verdict
 
 
-@pytest.fixture
-def traces(tmp_path: Path) -> Path:
-    file = tmp_path / "log"
-    file.touch()
-    return file
+def test_complete_log_and_correct_mirror_are_good(planned: Plan) -> None:
+    assert judged(planned, LOG, log_of(planned)).good
+    assert judged(planned, MIRROR, rows_of(planned)).good
 
 
-def test_complete_log_and_correct_mirror_are_good(planned: Plan, traces: Path) -> None:
-    assert judged(planned, LOG, log_of(planned), traces).good
-    assert judged(planned, MIRROR, rows_of(planned), traces).good
-
-
-def test_event_missing_from_a_log_is_lost(planned: Plan, traces: Path) -> None:
+def test_event_missing_from_a_log_is_lost(planned: Plan) -> None:
     first, *others, last = log_of(planned)
-    verdict = judged(planned, LOG, others, traces)
+    verdict = judged(planned, LOG, others)
     request = json.loads(first.body)["Records"][0]["responseElements"]["x-amz-request-id"]
     assert [text for text in verdict.lost["kafka.ten"] if request in text]
     assert [text for text in verdict.lost["kafka.ten"] if DELETE in text]
     assert len(verdict.lost["kafka.ten"]) == 2
-    assert len(judged(planned, LOG, [], traces).lost["kafka.ten"]) == len([*others, first, last])
+    assert len(judged(planned, LOG, []).lost["kafka.ten"]) == len([*others, first, last])
 
 
-def test_event_that_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
+def test_event_that_never_happened_is_wrong(planned: Plan) -> None:
     found = log_of(planned)
 
     def invent(document: Any) -> None:
         document["Records"][0]["responseElements"]["x-amz-request-id"] = "invented"
 
-    verdict = judged(planned, LOG, [*found, changed(found[0], invent)], traces)
+    verdict = judged(planned, LOG, [*found, changed(found[0], invent)])
     assert len(verdict.wrong["kafka.ten"]) == 1
 
 
@@ -131,23 +121,23 @@ def _of_another_size(document: Any) -> None:
     document["Records"][0]["s3"]["object"]["size"] = 99
 
 
-def test_missing_stale_and_extra_rows_are_reported(planned: Plan, traces: Path) -> None:
+def test_missing_stale_and_extra_rows_are_reported(planned: Plan) -> None:
     _, second, *others, real = rows_of(planned)
     stale = changed(second, _of_another_size)
     extra = replace(second, key=f"{BUCKET}/gone")
-    verdict = judged(planned, MIRROR, [stale, extra, *others], traces)
+    verdict = judged(planned, MIRROR, [stale, extra, *others])
     assert len(verdict.lost["redis.ten"]) == 2, "one of the model, one of the real bucket"
     assert len(verdict.wrong["redis.ten"]) == 2
     stale, extra = changed(real, _of_another_size), replace(real, key="uploads/p/gone")
-    verdict = judged(planned, MIRROR, [*rows_of(planned)[:-1], stale, extra], traces)
+    verdict = judged(planned, MIRROR, [*rows_of(planned)[:-1], stale, extra])
     assert len(verdict.wrong["redis.ten"]) == 2
 
 
-def test_poison_must_be_dead_lettered_and_not_delivered(planned: Plan, traces: Path) -> None:
+def test_poison_must_be_dead_lettered_and_not_delivered(planned: Plan) -> None:
     found = log_of(planned)
     poison = f"{BUCKET}/{REFUSED}"
     taken = [each for each in found if not json.loads(each.body)["Key"].startswith(poison)]
-    assert judged(planned, "webhook", taken, traces).good
-    assert not judged(planned, "webhook", found, traces).good
+    assert judged(planned, "webhook", taken).good
+    assert not judged(planned, "webhook", found).good
     rows = [each for each in rows_of(planned) if f"/{UNTAKEN}" not in each.key]
-    assert not judged(planned, MIRROR, rows, traces).good
+    assert not judged(planned, MIRROR, rows).good
