@@ -20,21 +20,12 @@ from tests import servers
 from tests.contract.case import DAY, DELETE, event, events, record_of
 from tests.contract.diagnoses import fault, findings
 from tests.contract.mirrors import rows
-from tests.contract.reader import reader, wait_until_reading, words
 from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
 
 TAGGED, MARKER = "s3:ObjectCreated:PutTagging", "s3:ObjectRemoved:DeleteMarkerCreated"
 GUARD = "events-guard"
-
-
-NODE = "index.routing.allocation.require._name"
-NOWHERE = {
-    "settings": {NODE: "no such node"},
-    "mappings": {"properties": {"Records": {"properties": {"eventTime": {"type": "date"}}}}},
-}
-"""An index that is allocated to no node, so that no shard can be searched."""
 
 
 @pytest.fixture(params=servers.names("elasticsearch"))
@@ -427,15 +418,3 @@ def test_a_rejected_event_does_not_affect_its_object(search: SearchServer, make:
         "uploads/tagged": 10,
         "uploads/fine": 5,
     }
-
-
-def test_a_reader_waits_for_an_index_without_shards(search: SearchServer, make: Make) -> None:
-    search.request("PUT", "/events?wait_for_active_shards=0", NOWHERE)
-    with pytest.raises(RefusedError, match=r"^503: "):
-        search.request("POST", "/events/_search", {})
-    with reader("elasticsearch", search.settings()) as program:
-        wait_until_reading(program, "events")
-        search.request("PUT", "/events/_settings", {NODE: None})
-        search.request("GET", "/_cluster/health/events?wait_for_status=yellow")
-        assert make().send([event("a", 42)]) == {}
-        assert words(program)[2:] == ["uploads/a", "42"]

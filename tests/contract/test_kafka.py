@@ -225,31 +225,6 @@ def test_topic_without_rights_is_not_authorized(
     assert kafka.received() == []
 
 
-def test_a_producer_without_rights_on_the_cluster_is_not_authorized(
-    kafka: KafkaServer, make: Make
-) -> None:
-    """Such an error ends librdkafka's producer, which raises it from then on."""
-    everything: dict[AclOperation, tuple[ResourceType, str, AclPermissionType]] = {
-        AclOperation.IDEMPOTENT_WRITE: (
-            ResourceType.BROKER,
-            "kafka-cluster",
-            AclPermissionType.DENY,
-        ),
-        AclOperation.WRITE: (ResourceType.TOPIC, "*", AclPermissionType.DENY),
-        AclOperation.DESCRIBE: (ResourceType.TOPIC, "*", AclPermissionType.ALLOW),
-    }
-    kafka.allow(
-        [
-            AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", right, answer)
-            for right, (kind, name, answer) in everything.items()
-        ]
-    )
-    target = make()
-    for error in (refusal(target), refusal(target), probe_error(target)):
-        assert isinstance(error, NotAuthorized)
-        assert "IDEMPOTENT_WRITE on the cluster" in str(error)
-
-
 def test_documented_rights_are_enough(kafka: KafkaServer, make: Make) -> None:
     allow(kafka, USER, "events", AclOperation.WRITE, AclOperation.DESCRIBE)
     target = make()

@@ -112,22 +112,6 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
     assert records[0]["eventTime"] == f"{DAY}T03:00:01.999Z"
 
 
-def test_a_row_that_the_database_refuses_is_rejected_alone(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror:
-        mirror.send([put("first", 1)])
-        mysql.rows("ALTER TABLE events ADD CHECK (key_name NOT LIKE '%bad%')")
-        batch = [put(f"k{at}", at) for at in range(1, 50)]
-        batch[7], batch[30], batch[31] = put("bad1", 8), put("x" * 4000, 31), put("bad2", 32)
-        failures = mirror.send(batch)
-        assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-            (7, 30, 31), Rejected
-        )
-        assert "CONSTRAINT" in str(failures[7])
-        assert "too long" in str(failures[30])
-        assert len(rows(mysql.received())) == 1 + 49 - 3
-        assert type(refusal(mirror, [put("bad1", 9)])) is Rejected
-
-
 @pytest.mark.parametrize("form", ["namespace", "access"])
 def test_an_event_over_max_allowed_packet_waits_alone(mysql: MysqlServer, form: str) -> None:
     batch = [put(f"k{at}", at, etag="e" * 400_000) for at in range(1, 7)]

@@ -269,9 +269,3 @@ def test_client_registers_again_after_missed_heartbeats(
         target.close()
         assert streaming.clients() == []
     assert len(streaming.received()) == 3
-
-
-def test_streaming_enable_is_the_same_as_streaming(streaming: StreamingServer, make: Make) -> None:
-    target = make(streaming.settings(streaming="off", streaming_enable="on"))
-    assert target.send(events(2)) == {}
-    assert len(streaming.received()) == 2

@@ -1,11 +1,9 @@
 """NSQ alone: topics, limits, permissions, and the connection to nsqd."""
 
 import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -17,10 +15,8 @@ from bucketcast.targets import base
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.client import UNCONFIRMED
 from tests.contract.case import HANGS_AFTER, event, events, path_of
-from tests.contract.reader import failure, reader
 from tests.contract.target_factory import target_factory
 from tests.servers import Arrival, Server
-from tests.servers.machine import ports
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
 
 
@@ -248,19 +244,3 @@ class FakeNsqd:
             with suppress(ConnectionResetError):
                 while (data := connection.recv(65_536)) and self._reads_on:
                     self.received += data
-
-
-def test_reader_reports_why_nsqd_reset_the_connection(tmp_path: Path) -> None:
-    """The connection may be closed before the reader has written its next command."""
-    port = ports(tmp_path, "nsqd")["nsqd"]
-    reason = b"E_BAD_TOPIC no such topic"
-    settings = {"nsqd_address": f"127.0.0.1:{port}", "topic": "topic"}
-    with (
-        socket.create_server(("127.0.0.1", port)) as listener,
-        reader("nsq", settings) as program,
-    ):
-        client, _ = listener.accept()
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client.sendall(struct.pack(">ii", len(reason) + 4, 1) + reason)
-        client.close()
-        assert failure(program).endswith(f": {reason.decode()}\n")

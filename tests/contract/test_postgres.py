@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any, cast
 
 import psycopg
@@ -205,17 +204,6 @@ def test_another_protocol_is_reported(answer: bytes) -> None:
         ):
             mirror.send([put("a", 1)])
         served.result()
-
-
-@pytest.mark.parametrize("settings", ["tls_settings", "mtls_settings"])
-def test_tls_is_verified_and_leaves_no_file(
-    postgres: PostgresServer, settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with Target(read(PostgresSettings, getattr(postgres, settings)())) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
-        assert is_encrypted(postgres)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:

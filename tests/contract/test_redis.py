@@ -15,28 +15,18 @@ from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import client as redis_client
 from bucketcast.targets.redis.errors import REQUIRED_RIGHTS
-from tests.contract.case import DAY
+from tests.contract.case import DELETE, PUT, event
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.target_factory import target_factory
 from tests.servers.redis import RedisServer
 
-PUT, COPY = "s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"
-DELETE, MARKER = "s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated"
-TAGGED, HOLD = "s3:ObjectCreated:PutTagging", "s3:ObjectCreated:PutLegalHold"
+TAGGED = "s3:ObjectCreated:PutTagging"
 
 
-def event(name: str, key: str, at: int, **fields: Any) -> Event:
-    """Return an event at `at` milliseconds; removals and puts have an equal sequencer."""
-    time_ = f"{DAY}T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
-    sequencer = "" if name == TAGGED else f"{at:X}"
-    values = {"time": time_, "sequencer": sequencer, "stored": msgspec.Raw(b"{}"), **fields}
-    return Event(name=name, bucket="uploads", key=key, **values)
-
-
-def put(key: str, at: int, **fields: Any) -> Event:
-    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **fields})
+def tagged(key: str, at: int, **fields: Any) -> Event:
+    return event(key, at, TAGGED, sequencer="", **fields)
 
 
 @pytest.fixture
@@ -82,14 +72,14 @@ def _with_invalid_unicode(event_: Event) -> bytes:
 def test_a_field_that_minio_wrote_keeps_its_own_order(
     redis: RedisServer, make: Callable[..., Target], encode: Encode
 ) -> None:
-    events = [put(key, 5000) for key in ("old", "kept", "removed", "tagged", "late")]
+    events = [event(key, 5000) for key in ("old", "kept", "removed", "tagged", "late")]
     with redis.connect() as client:
         for event_ in events:
             client.hset(redis.destination, minio.path(event_), encode(event_))
     target = make()
-    assert target.send([put("old", 7000), put("kept", 3000), event(DELETE, "kept", 4000)]) == {}
-    assert target.send([event(DELETE, "removed", 6000), event(TAGGED, "tagged", 6000)]) == {}
-    assert target.send([event(TAGGED, "late", 4000)]) == {}
+    assert target.send([event("old", 7000), event("kept", 3000), event("kept", 4000, DELETE)]) == {}
+    assert target.send([event("removed", 6000, DELETE), tagged("tagged", 6000)]) == {}
+    assert target.send([tagged("late", 4000)]) == {}
     assert {key: (row.name, row.size) for key, row in rows(redis.received()).items()} == {
         "uploads/old": (PUT, 7000),
         "uploads/kept": (PUT, 5000),
@@ -119,12 +109,12 @@ def test_a_field_that_is_no_record_is_replaced(
         for key in ("put", "removed", "tagged", "left"):
             client.hset(redis.destination, f"uploads/{key}", text)
         target = make()
-        assert target.send([put("put", 1), event(DELETE, "removed", 1)]) == {}
-        assert target.send([event(TAGGED, "tagged", 1)]) == {}
+        assert target.send([event("put", 1), event("removed", 1, DELETE)]) == {}
+        assert target.send([tagged("tagged", 1)]) == {}
         assert client.hget(redis.destination, "uploads/tagged") == text.encode(), (
             "nothing to tell of"
         )
-        assert target.send([put("tagged", 1)]) == {}
+        assert target.send([event("tagged", 1)]) == {}
         fields = client.hgetall(redis.destination)
         assert fields.keys() == {b"uploads/put", b"uploads/tagged", b"uploads/left"}
         client.hdel(redis.destination, "uploads/left")
@@ -139,12 +129,12 @@ def test_an_overlay_leaves_the_object_as_it_is_written(
 ) -> None:
     stored = b'{"key":"a" , "size" : 12345678901234567890,"x":{},"y":[],"z":1e5,"sequencer":"5"}'
     whole = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (
-        put("a", 5).time.encode(),
+        event("a", 5).time.encode(),
         stored,
     )
     with redis.connect() as client:
         client.hset(redis.destination, "uploads/a", whole)
-        assert make().send([event(TAGGED, "a", 7, user_agent="}},{")]) == {}
+        assert make().send([tagged("a", 7, user_agent="}},{")]) == {}
         value = client.hget(redis.destination, "uploads/a")
     assert stored in value
     assert msgspec.json.decode(value)["Records"][0]["source"]["userAgent"] == "}},{"
@@ -155,13 +145,13 @@ def test_a_field_removed_by_hand_is_restored(
 ) -> None:
     """As when a mirror is filled again: the guard does not hide puts that it knows."""
     target = make()
-    for event_ in (put("a", 5), event(TAGGED, "a", 6), put("a", 7)):
+    for event_ in (event("a", 5), tagged("a", 6), event("a", 7)):
         assert target.send([event_]) == {}
     with redis.connect() as client:
         client.delete(redis.destination)
-    assert target.send([event(TAGGED, "a", 8)]) == {}
+    assert target.send([tagged("a", 8)]) == {}
     assert rows(redis.received()) == {}
-    assert target.send([put("a", 7)]) == {}
+    assert target.send([event("a", 7)]) == {}
     assert rows(redis.received()) == {"uploads/a": Row(TAGGED, 7, "e7", "7")}
 
 
@@ -171,11 +161,11 @@ def test_an_event_that_makes_the_script_fail_is_rejected_alone(
     """The real script, with an error for some events."""
     fault = 'if string.find(ARGV[1], "poison", 1, true) then error("met poison") end\n'
     monkeypatch.setattr(mirror, "SCRIPT", fault + mirror.SCRIPT)
-    good = [put(f"k{at}", at) for at in range(1, 600)]
+    good = [event(f"k{at}", at) for at in range(1, 600)]
     odd = {
-        0: put("k1", 9, etag="poison"),  # newer than what is good
-        300: event(TAGGED, "k2", 9, user_agent="poison"),
-        600: put("alone", 1, etag="poison"),
+        0: event("k1", 9, etag="poison"),  # newer than what is good
+        300: tagged("k2", 9, user_agent="poison"),
+        600: event("alone", 1, etag="poison"),
     }
     batch = [*good]
     for index, event_ in odd.items():
@@ -193,17 +183,17 @@ def test_old_guard_entries_are_deleted(
 ) -> None:
     target, day = make(), [0]
     monkeypatch.setattr(time, "time", lambda: 1e9 + day[0] * 86_400)
-    removed = [put("gone", 1, version_id="v1"), event(DELETE, "gone", 2, version_id="v1")]
-    tagged = [put("tagged", 1), event(TAGGED, "tagged", 3)]
-    restored = [put("back", 1), event(DELETE, "back", 2), put("back", 3)]
-    for event_ in [*removed, *tagged, *restored, event(DELETE, "never", 1)]:
+    removed = [event("gone", 1, version_id="v1"), event("gone", 2, DELETE, version_id="v1")]
+    overlaid = [event("tagged", 1), tagged("tagged", 3)]
+    restored = [event("back", 1), event("back", 2, DELETE), event("back", 3)]
+    for event_ in [*removed, *overlaid, *restored, event("never", 1, DELETE)]:
         assert target.send([event_]) == {}
     day[0] = 9
     # A second removal of the key, on another day, which hides nothing.
-    assert target.send([event(DELETE, "gone", 3, version_id="v2")]) == {}
+    assert target.send([event("gone", 3, DELETE, version_id="v2")]) == {}
     day[0] = TOMBSTONE_DAYS + 1
     target = make()
-    assert target.send([event(TAGGED, "other", 9)]) == {}
+    assert target.send([tagged("other", 9)]) == {}
     with redis.connect() as client:
         guarded = client.hkeys(f"{redis.destination}:guard")
         assert sorted(guarded) == [
@@ -213,11 +203,11 @@ def test_old_guard_entries_are_deleted(
             b"uploads/other",
         ]
         # The rows are kept, with their own order.
-        assert target.send([put("tagged", 1), put("back", 2), event(TAGGED, "tagged", 2)]) == {}
+        assert target.send([event("tagged", 1), event("back", 2), tagged("tagged", 2)]) == {}
         assert rows(redis.received())["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
         assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
         day[0] += TOMBSTONE_DAYS + 9
-        assert make().send([put("back", 1)]) == {}
+        assert make().send([event("back", 1)]) == {}
         assert client.exists(f"{redis.destination}:guard", f"{redis.destination}:guard:aged") == 0
     assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
 
@@ -230,12 +220,12 @@ def test_what_a_batch_that_failed_left_in_the_guard_is_deleted_too(
     target, guard = make(), f"{redis.destination}:guard"
     with redis.connect() as client:
         client.set(f"{guard}:aged", "of another type")
-        assert isinstance(target.send([event(DELETE, "gone", 2)])[0], Retryable)
+        assert isinstance(target.send([event("gone", 2, DELETE)])[0], Retryable)
         client.delete(f"{guard}:aged")
-        assert target.send([event(DELETE, "gone", 2)]) == {}
+        assert target.send([event("gone", 2, DELETE)]) == {}
         assert client.exists(guard) == 1
         day[0] = TOMBSTONE_DAYS + 1
-        assert make().send([put("other", 1)]) == {}
+        assert make().send([event("other", 1)]) == {}
         assert client.exists(guard) == 0
 
 
@@ -248,7 +238,7 @@ def test_a_key_of_another_type_is_kept_and_reported(
     target = make(format=format_)
     with redis.connect() as client:
         client.set(redis.destination, "mine")
-        for event_ in (put("a", 1), event(DELETE, "a", 2), event(TAGGED, "a", 3)):
+        for event_ in (event("a", 1), event("a", 2, DELETE), tagged("a", 3)):
             failure = target.send([event_])[0]
             assert type(failure) is Retryable
             assert f"'ev:events' must hold a {type_} or nothing" in str(failure)
@@ -256,7 +246,7 @@ def test_a_key_of_another_type_is_kept_and_reported(
             target.probe()
         assert client.keys("*") == [b"ev:events"]
         client.delete(redis.destination)
-    assert target.send([put("a", 1)]) == {}
+    assert target.send([event("a", 1)]) == {}
 
 
 def test_a_user_with_the_documented_rights_is_enough(
@@ -271,8 +261,8 @@ def test_a_user_with_the_documented_rights_is_enough(
                 client.execute_command("ACL", "SETUSER", "narrow", *rights.split())
                 target = make(format=format_, **own)
                 target.probe()
-                assert target.send([put("a", 1), event(TAGGED, "a", 2)]) == {}
-                assert target.send([event(DELETE, "a", 2)]) == {}
+                assert target.send([event("a", 1), tagged("a", 2)]) == {}
+                assert target.send([event("a", 2, DELETE)]) == {}
         finally:
             client.acl_deluser("narrow")
 
@@ -282,7 +272,7 @@ def test_missing_rights_are_named(
     redis: RedisServer, make: Callable[..., Target], format_: str
 ) -> None:
     settings = redis.limited_settings(key="other", format=format_)
-    failure = make(settings).send([put("a", 1)])[0]
+    failure = make(settings).send([event("a", 1)])[0]
     assert type(failure) is Retryable
     assert "NOPERM" in str(failure)
     assert "the user needs ~other* +" in str(failure)
@@ -320,11 +310,11 @@ def test_a_server_without_memory_keeps_its_rows(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
     target = make()
-    assert target.send([put("a", 1)]) == {}
+    assert target.send([event("a", 1)]) == {}
     with redis.connect() as client:
         client.config_set("maxmemory", "1")
         try:
-            failures = target.send([put("a", 2), put("b", 1)])
+            failures = target.send([event("a", 2), event("b", 1)])
         finally:
             client.config_set("maxmemory", "0")
     assert {type(failure) for failure in failures.values()} == {Retryable}
@@ -336,7 +326,7 @@ def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[...
     with redis.connect() as client:
         client.replicaof("127.0.0.1", "1")
         try:
-            failure, finding = make().send([put("a", 1)])[0], fault(make())
+            failure, finding = make().send([event("a", 1)])[0], fault(make())
         finally:
             client.replicaof("NO", "ONE")
     # A new connection may find the primary behind the same name.
@@ -351,7 +341,7 @@ def test_one_event_too_large_is_rejected_alone(
     monkeypatch.setattr(redis_client, "MAX_VALUE_BYTES", 2_000)
     for format_ in ("namespace", "access"):
         failures = make(format=format_, key=f"ev:{format_}").send(
-            [put("a", 1), put("x" * 2_000, 2), put("b", 3), put("\ud800", 4)]
+            [event("a", 1), event("x" * 2_000, 2), event("b", 3), event("\ud800", 4)]
         )
         assert {index: type(failure) for index, failure in failures.items()} == {
             1: Rejected,
@@ -369,19 +359,19 @@ def test_a_connection_that_was_idle_too_long_is_replaced(
     target, others = make(), set[str]()
     with redis.connect() as client:
         others = connection_ids()
-        assert target.send([put("a", 1)]) == {}
+        assert target.send([event("a", 1)]) == {}
         first = connection_ids()
-        assert target.send([put("a", 2)]) == {}
+        assert target.send([event("a", 2)]) == {}
         assert connection_ids() == first
         later = time.time() + IDLE_SECONDS + 1
         monkeypatch.setattr(time, "time", lambda: later)
-        assert target.send([put("a", 3)]) == {}
+        assert target.send([event("a", 3)]) == {}
         assert not connection_ids() & first
 
 
 def test_a_flushed_script_is_loaded_again(redis: RedisServer, make: Callable[..., Target]) -> None:
     target = make()
-    assert target.send([put("a", 1)]) == {}
+    assert target.send([event("a", 1)]) == {}
     with redis.connect() as client:
         client.script_flush()
-    assert target.send([put("a", 2)]) == {}
+    assert target.send([event("a", 2)]) == {}

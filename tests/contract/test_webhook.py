@@ -31,7 +31,7 @@ from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target, client
 from bucketcast.targets.webhook.limiter import START
-from tests.contract.case import HANGS_AFTER, bounded
+from tests.contract.case import HANGS_AFTER, bounded, event
 from tests.contract.target_factory import target_factory
 from tests.servers import nginx
 from tests.servers.receiver import Answer
@@ -39,11 +39,6 @@ from tests.servers.tls import Tls
 from tests.servers.webhook import TOKEN, WebhookServer
 
 Make = Callable[..., Target]
-
-
-def event(key: str, **fields: Any) -> Event:
-    defaults = {"time": "2026-01-02T03:04:05.678Z", "sequencer": "1", "stored": msgspec.Raw(b"{}")}
-    return Event(name="s3:ObjectCreated:Put", bucket="uploads", key=key, **{**defaults, **fields})
 
 
 def events(count: int) -> list[Event]:

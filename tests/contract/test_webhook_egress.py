@@ -10,8 +10,8 @@ from bucketcast.errors import BreakerOpen, NotConnected
 from bucketcast.settings import options
 from bucketcast.settings.egress import VARIABLE
 from bucketcast.targets.webhook import Target, client
+from tests.contract.case import event
 from tests.contract.diagnoses import fault, findings
-from tests.contract.test_webhook import event
 from tests.servers.webhook import WebhookServer
 
 
@@ -71,14 +71,6 @@ def test_doctor_does_not_connect_to_a_refused_address(
             assert {step.status for step in findings(target)} == {"ok"}
     assert "127.0.0.1 is a loopback address, which allow_private does not allow" in finding.found
     assert "allow_private" in finding.hint
-
-
-def test_link_local_addresses_are_never_connected_to(
-    webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VARIABLE, "0.0.0.0/0,169.254.169.254")
-    for host in ("169.254.169.254", "0xa9fea9fe", "[::ffff:169.254.169.254]"):
-        assert "link-local" in outcome(webhook, host)
 
 
 def test_the_address_at_the_time_of_the_connection_is_checked(

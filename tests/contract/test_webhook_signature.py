@@ -15,8 +15,8 @@ from bucketcast.event import Event
 from bucketcast.settings import options
 from bucketcast.targets.webhook import Target
 from bucketcast.targets.webhook.signature import Signer
+from tests.contract.case import event
 from tests.contract.reader import reader, wait_until_reading
-from tests.contract.test_webhook import event
 from tests.servers.machine import ports
 from tests.servers.receiver import Request
 from tests.servers.webhook import WebhookServer
