@@ -1,12 +1,10 @@
 """`bucketcast import`: convert the configuration of a MinIO server."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bucketcast.destination import short_name
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import files, merge, render
 from bucketcast.rules import Rule
@@ -73,12 +71,11 @@ def minio(
         )
     if output is not None and rendered.toml:
         _write(output, rendered.toml)
-    notes = [*rendered.notes, *_rule_notes(merged.rules, rendered)]
-    _print_notes(out, merged, rendered, notes)
+    _print_notes(out, merged, rendered)
     toml = [] if output else rendered.toml.splitlines()
     document = {
         "output": str(output) if output and rendered.toml else None,
-        **_document(merged, rendered, notes),
+        **_document(merged, rendered),
         "refused": [str(error) for error in refused],
     }
     out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
@@ -107,40 +104,18 @@ def _check(rule: Rule) -> None:
     params.key_part(rule.suffix)
 
 
-def _rule_notes(rules: Iterable[Rule], rendered: render.Configuration) -> list[str]:
-    notes = []
-    if buckets := sorted({rule.bucket for rule in rules}):
-        listed = ", ".join(buckets)
-        notes.append(
-            f"the configuration expects these buckets in S3: {listed}; create = true creates them"
-            if rendered.toml
-            else f"connect the buckets with [bucket.NAME] in bucketcast.toml: {listed}"
-        )
-    if rendered.arns:
-        unknown = sorted({rule.arn for rule in rules}.difference(rendered.arns))
-        notes += [
-            f"rules refer to {short_name(arn)}, which these files do not configure"
-            for arn in unknown
-        ]
-    return notes
-
-
-def _print_notes(
-    out: Output, merged: merge.Merged, rendered: render.Configuration, notes: Iterable[str]
-) -> None:
+def _print_notes(out: Output, merged: merge.Merged, rendered: render.Configuration) -> None:
     for reason in dict.fromkeys(entry.why for entry in merged.left_out):
         settings = ", ".join(entry.what for entry in merged.left_out if entry.why == reason)
         out.note(f"skipped: {settings}: {reason}")
-    out.notes(notes)
+    out.notes(rendered.notes)
     if rendered.secrets:
         out.note("store the secrets before the deploy:")
         for stored in rendered.secrets:
             out.note(f"  {stored.command}")
 
 
-def _document(
-    merged: merge.Merged, rendered: render.Configuration, notes: Iterable[str]
-) -> dict[str, Any]:
+def _document(merged: merge.Merged, rendered: render.Configuration) -> dict[str, Any]:
     return {
         "configuration": rendered.toml,
         "targets": list(rendered.arns),
@@ -157,5 +132,5 @@ def _document(
             for rule in merged.rules
         ],
         "left_out": [entry._asdict() for entry in merged.left_out],
-        "notes": list(notes),
+        "notes": rendered.notes,
     }
