@@ -36,19 +36,9 @@ def called(
     return asyncio.run(url.answer(app, event("GET", target)))
 
 
-@pytest.mark.parametrize(
-    ("region", "endpoint"),
-    [
-        ("eu-central-1", "https://s3.eu-central-1.amazonaws.com"),
-        ("eusc-de-east-1", "https://s3.eusc-de-east-1.amazonaws.eu"),
-        ("us-iso-east-1", "https://s3.us-iso-east-1.c2s.ic.gov"),
-    ],
-)
-def test_s3_is_where_botocore_finds_it(
-    aws: MotoAws, monkeypatch: pytest.MonkeyPatch, region: str, endpoint: str
-) -> None:
-    monkeypatch.setattr(aws, "s3", boto3.client("s3", region_name=region))
-    monkeypatch.setenv("AWS_REGION", region)
+def test_s3_is_where_botocore_finds_it(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aws, "s3", boto3.client("s3", region_name="eusc-de-east-1"))
+    endpoint = "https://s3.eusc-de-east-1.amazonaws.eu"
     assert f"objects are at {endpoint}<" in called(aws, "/images/a.jpg")["body"]
 
 

@@ -1,7 +1,5 @@
 """One target of each kind as MinIO users have it in a line of an export."""
 
-from bucketcast import targets
-
 EXPORTED = {
     "amqp": (
         "url=amqp://myuser:mypass@localhost:5672 exchange=bucketevents exchange_type=fanout"
@@ -47,22 +45,3 @@ EXPORTED = {
         " client_cert= client_key="
     ),
 }
-OTHER_SUB_SYSTEMS = (
-    "site name= region=us-east-1 ",
-    "api requests_max=0 requests_deadline=10s cors_allow_origin=* sync_events=on ",
-    "# storage_class standard= rrs=EC:1 ",
-    "scanner speed=default alert_excess_versions=100 ",
-    "# logger_webhook enable=off endpoint= auth_token= ",
-    "# identity_openid enable= display_name= ",
-)
-
-
-def export(*kinds: str) -> str:
-    """What `mc admin config export` prints for targets of these kinds, all unless some are named.
-
-    The default targets are there too, switched off, as with every MinIO.
-    """
-    lines = list(OTHER_SUB_SYSTEMS)
-    for kind in kinds or targets.kinds():
-        lines += [f"# notify_{kind} enable=off queue_dir= ", f"notify_{kind}:1 {EXPORTED[kind]} "]
-    return "\n".join(lines) + "\n"

@@ -12,20 +12,14 @@ from bucketcast.settings.options import options_of
 from tests.unit.migrate import samples
 
 
-def moved(text: str) -> render.Configuration:
-    return render.configuration(merge.merge(files.read([("file", text)])))
-
-
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_every_key_of_a_kind_is_imported_and_its_secret_becomes_a_reference(kind: str) -> None:
-    made = moved(samples.export(kind))
-    tables = tomllib.loads(made.toml)
-    assert tables.pop("sync_events") == "on"
-    assert tables.keys() == {f"notify_{kind}"}
-    imported = tables[f"notify_{kind}"]["1"]
+    line = f"notify_{kind}:1 {samples.EXPORTED[kind]}"
+    made = render.configuration(merge.merge(files.read([("file", line)])))
+    imported = tomllib.loads(made.toml)[f"notify_{kind}"]["1"]
     declared: Any = targets.load(kind).Settings
     references = {}
-    for key, text in parse_line(f"notify_{kind} {samples.EXPORTED[kind]}").values.items():
+    for key, text in parse_line(line).values.items():
         option = options_of(declared)[key]
         if not text or key in ("queue_dir", "queue_limit"):
             assert key not in imported
@@ -37,8 +31,3 @@ def test_every_key_of_a_kind_is_imported_and_its_secret_becomes_a_reference(kind
     assert {stored.option: stored.name for stored in made.secrets} == references
     assert len(references) == (kind != "nsq")
     assert made.arns == (f"arn:minio:sqs::1:{targets.load(kind).arn_type}",)
-
-
-def test_all_kinds_at_once() -> None:
-    tables = tomllib.loads(moved(samples.export()).toml)
-    assert {f"notify_{kind}" for kind in targets.kinds()} == tables.keys() - {"sync_events"}

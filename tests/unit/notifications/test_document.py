@@ -21,11 +21,6 @@ THUMBS = {
     "Events": ["s3:ObjectCreated:Put"],
     "Filter": {"Key": {"FilterRules": [{"Name": "Prefix", "Value": "in/"}]}},
 }
-RESTORED = {
-    "Id": "restored",
-    "TopicArn": "arn:aws:sns:eu-west-1:111122223333:restored",
-    "Events": ["s3:ObjectRestore:*"],
-}
 
 
 def test_entry_asks_for_every_event() -> None:
@@ -80,14 +75,6 @@ def test_other_events_are_no_overlap(theirs: str, ours: str) -> None:
     assert notifications.attach(before, OURS, QUEUE, Part([ours]))["QueueConfigurations"]
 
 
-def test_every_event_of_s3_overlaps_with_anything() -> None:
-    for event in notifications.EVENTS:
-        with pytest.raises(notifications.Overlap):
-            notifications.attach(
-                {"TopicConfigurations": [{**RESTORED, "Events": [event]}]}, OURS, QUEUE
-            )
-
-
 _ids = st.sampled_from(["a", "b", "c", OURS])
 
 
@@ -95,13 +82,13 @@ _ids = st.sampled_from(["a", "b", "c", OURS])
 def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched: bool) -> None:
     before = notifications.detach(
         {
-            "TopicConfigurations": [{**RESTORED, "Id": id_} for id_ in ids],
+            "LambdaFunctionConfigurations": [{**THUMBS, "Id": id_} for id_ in ids],
             **({"EventBridgeConfiguration": {}} if switched else {}),
         },
         OURS,
     )
     untouched = copy.deepcopy(before)
-    attached = notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectCreated:*"]))
+    attached = notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectRemoved:*"]))
     assert before == untouched
     assert notifications.detach(attached, OURS) == before
 

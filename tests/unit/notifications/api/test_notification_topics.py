@@ -249,15 +249,6 @@ def test_what_ingest_could_not_hold_is_refused(
     assert Rules(TABLE, aws.dynamodb).of("uploads") == before
 
 
-def test_rules_of_a_removed_bucket_are_forgotten(
-    notifications: Notifications, aws: MotoAws
-) -> None:
-    notifications.put("uploads", config(QUEUE), ANN)
-    aws.s3.delete_bucket(Bucket="uploads")
-    notifications.forget("uploads")
-    assert Rules(TABLE, aws.dynamodb).of("uploads") == []
-
-
 def test_an_entry_of_the_deploy_that_is_gone_is_restored(
     notifications: Notifications, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -372,16 +372,6 @@ def test_a_part_is_attached_beside_the_owner_of_the_rest(run: Run) -> None:
     assert notification("photos") == THUMBS
 
 
-def test_a_part_becomes_all_and_all_a_part(run: Run) -> None:
-    assert run("bucket", "attach", "uploads", "--event", "delete").code == 0
-    assert "replaced the notification entry" in run("bucket", "attach", "uploads").out
-    assert "via sqs" in run("bucket", "ls", "uploads").out
-    assert run("bucket", "ls", "uploads", "--json").document["buckets"][0]["part"] is None
-    assert run("bucket", "attach", "uploads", "--prefix", "a/").code == 0
-    assert len(ours("uploads")) == 1
-    assert "via sqs: all events (prefix 'a/')" in run("bucket", "ls", "uploads").out
-
-
 def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws) -> None:
     """The rule is there, but S3 may not have applied it: attaching again must say so."""
     run("bucket", "attach", "uploads")
