@@ -1,31 +1,34 @@
 """Read the letters that are in a dead-letter queue when the reading begins: each once.
 
-SQS hides a message from other readers when it is received. Here it is hidden for a few seconds at a
-time, again and again while the reading goes on, and made visible at its end. So an interrupted
-command hides nothing for longer than `HIDDEN_SECONDS`. What was sent after the beginning is left
-out: however much arrives, the reading ends. A message that SQS moved does not say when it came: of
-these no more are read than were there. Messages that another reader has received are not seen.
+SQS hides a message from other readers when it is received. What was read stays hidden while the
+reading goes on, or it would come again before the rest; at its end, after an error and when it is
+interrupted it is made visible again. A reading that is killed cannot do that: so a message is
+hidden for as long as the reading has taken so far (`hidden_seconds`), and anew before it would be
+visible. What was sent after the beginning is left out: however much arrives, the reading ends. A
+message that SQS moved does not say when it came: of these no more are read than were there.
+Messages that another reader has received are not seen.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, Self
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bucketcast.delivery.queue import SQS_ERRORS, Queue
 from bucketcast.dlq.letter import MOVED_FROM, SENT, Letter
-from bucketcast.limits import SQS_CALL_MESSAGES
+from bucketcast.limits import HIDDEN_MESSAGES, LONGEST_HIDDEN_SECONDS, SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+Given = TypeVar("Given")
+Answer = TypeVar("Answer")
 HIDDEN_SECONDS: Final = 10
 _RENEWED_SECONDS: Final = 4
 """So long before it would be visible again a message is hidden anew."""
-_MAX_RENEWED: Final = 10_000
-"""As many are hidden anew, with some 170 calls a second; others may come again, and are passed."""
 _PATIENCE_SECONDS: Final = 30
 """So long only messages that came before, or were sent later, are received before it gives up."""
 _WAIT_SECONDS: Final = 1
@@ -36,9 +39,9 @@ _AT_ONCE: Final = 80
 class Reader:
     """The messages of a queue that were sent before it `began`, in Unix ms, each once.
 
-    A context manager: at its end, messages that are not forgotten are made visible again. Its ids
-    take 16 bytes per message. `expected` is the approximate number of messages. With a limit of
-    `seconds` it ends after these, or as soon as it has the expected number. At most `at_once`
+    A context manager: at its end, messages that are not forgotten are made visible again. Of each
+    it keeps the id and the receipt. `expected` is the approximate number of messages. With a limit
+    of `seconds` it ends after these, or as soon as it has the expected number. At most `at_once`
     messages are received in a round. `later` is the number of those sent after it began, and
     `unread` the approximate number of those that it had not read when it `ended`.
     """
@@ -65,6 +68,7 @@ class Reader:
         # Receipts and the times until which they hide their messages, the earliest first.
         self._held: dict[bytes, tuple[str, float]] = {}
         self._later: dict[bytes, tuple[str, float]] = {}
+        self._started = time.monotonic()
         self.unread = 0
         self.ended = False
         self._pool = ThreadPoolExecutor(_AT_ONCE // SQS_CALL_MESSAGES)
@@ -110,8 +114,10 @@ class Reader:
                 break
             elif self._seconds is None:
                 fruitless = 0 if any(received) else fruitless + 1
-        # The number is approximate: a queue that gives nothing is empty, whatever was expected.
-        if fruitless < _FRUITLESS or self._own.fifo:
+        # The number is approximate: a queue that gives nothing is empty, whatever was expected,
+        # unless as many are hidden as SQS allows.
+        full = len(self._held) + self.later >= HIDDEN_MESSAGES
+        if fruitless < _FRUITLESS or self._own.fifo or full:
             self.unread = max(0, self._expected - self.seen)
         self.ended = True
 
@@ -127,15 +133,15 @@ class Reader:
         self._hide((letter.receipt for letter in letters), 0)
 
     def _receive(self) -> Sequence[list[Any]]:
-        if self._threads == 1:
-            return [self._receive_one()]
-        return list(self._pool.map(lambda _: self._receive_one(), range(self._threads)))
+        seconds = hidden_seconds(time.monotonic() - self._started)
+        return self._call(self._receive_one, [seconds] * self._threads)
 
-    def _receive_one(self) -> list[Any]:
+    def _receive_one(self, seconds: int) -> list[Any]:
+        until = time.monotonic() + seconds
         answer = self._sqs.receive_message(
             QueueUrl=self._own.url,
             MaxNumberOfMessages=self._batch_size,
-            VisibilityTimeout=HIDDEN_SECONDS,
+            VisibilityTimeout=seconds,
             WaitTimeSeconds=_WAIT_SECONDS if self._seconds is None else 0,
             MessageAttributeNames=["All"],
             MessageSystemAttributeNames=[
@@ -144,17 +150,22 @@ class Reader:
                 "DeadLetterQueueSourceArn",
             ],
         )
-        return list(answer.get("Messages", ()))
+        messages = list(answer.get("Messages", ()))
+        # At once: if the reading is interrupted now, nobody else knows what to make visible.
+        for message in messages:
+            digest = _digest(message["MessageId"])
+            self._held.pop(digest, None)
+            self._held[digest] = message["ReceiptHandle"], until  # only the last receipt is valid
+        return messages
 
     def _select(self, messages: Iterable[Any]) -> list[Letter]:
-        until = time.monotonic() + HIDDEN_SECONDS
         letters = []
         for message in messages:
             digest = _digest(message["MessageId"])
-            hidden = self._later if self._is_later(message, digest) else self._held
-            hidden.pop(digest, None)
-            hidden[digest] = message["ReceiptHandle"], until  # only the last receipt is valid
-            if hidden is self._held and digest not in self._seen:
+            if self._is_later(message, digest):
+                if hidden := self._held.pop(digest, None):
+                    self._later[digest] = hidden
+            elif digest not in self._seen:
                 self._seen.add(digest)
                 letters.append(letter(message))
         return letters
@@ -168,30 +179,51 @@ class Reader:
         return full and "DeadLetterQueueSourceArn" in system
 
     def _renew(self) -> None:
-        """Hide what would soon be visible again, but not too many, nor what is sent later."""
+        """Hide what would soon be visible again, but not what was sent later."""
         now, due = time.monotonic(), {}
-        excess = len(self._held) - _MAX_RENEWED
         for digest, (receipt, until) in self._held.items():
             if until > now + _RENEWED_SECONDS:
                 break
             due[digest] = receipt
-        for digest in list(due)[: max(0, excess)]:
-            del self._held[digest], due[digest]
-        self._hide(due.values(), HIDDEN_SECONDS)
+        seconds = hidden_seconds(now - self._started)
+        self._hide(due.values(), seconds)
         for digest, receipt in due.items():
             del self._held[digest]
-            self._held[digest] = receipt, now + HIDDEN_SECONDS
+            self._held[digest] = receipt, now + seconds
 
     def _hide(self, receipts: Iterable[str], seconds: int) -> None:
         """Hide messages for so long; those that fail are visible when they would have been."""
         given = list(receipts)
-        parts = [
-            given[at : at + SQS_CALL_MESSAGES] for at in range(0, len(given), SQS_CALL_MESSAGES)
-        ]
-        with suppress(*SQS_ERRORS):
-            list(
-                self._pool.map(lambda part: self._own.postpone(dict.fromkeys(part, seconds)), parts)
-            )
+        starts = range(0, len(given), SQS_CALL_MESSAGES)
+
+        def hide(start: int) -> None:
+            part = given[start : start + SQS_CALL_MESSAGES]
+            with suppress(*SQS_ERRORS):
+                self._own.postpone(dict.fromkeys(part, seconds))
+
+        self._call(hide, starts)
+
+    def _call(
+        self, function: Callable[[Given], Answer], given: Iterable[Given]
+    ) -> Sequence[Answer]:
+        """Call a function for each, some at a time; interrupted, wait for calls under way."""
+        calls = [self._pool.submit(function, each) for each in given]
+        try:
+            return [call.result() for call in calls]
+        finally:
+            for call in calls:
+                call.cancel()
+            wait(calls)
+
+
+def hidden_seconds(taken: float) -> int:
+    """Return for how long a reading that has taken so many seconds hides a message.
+
+    The more letters there are the longer it takes, and the more of them it has to hide anew: with
+    this time these calls are no more than those that read, at whatever speed. If it is killed, its
+    messages are visible again after as long as it ran, or `HIDDEN_SECONDS`.
+    """
+    return min(max(HIDDEN_SECONDS, ceil(taken)), LONGEST_HIDDEN_SECONDS)
 
 
 def letter(message: Any) -> Letter:

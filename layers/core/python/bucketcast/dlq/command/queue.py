@@ -137,6 +137,7 @@ def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[s
     if left := min(depth.in_flight, depth.all - reader.seen):
         notes.append(
             f"{name}: about {left:,} messages were in flight elsewhere and not read: "
-            f"another command reads them, or one was killed; try again in {HIDDEN_SECONDS} seconds"
+            "another command reads them, or one was killed: then they are visible again after as "
+            f"long as it ran, {HIDDEN_SECONDS} seconds at the least"
         )
     return notes
