@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from aws_cdk import Annotations, CfnOutput, CfnResource, Duration, RemovalPolicy, Stack
+from aws_cdk import Annotations, CfnResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -15,6 +15,7 @@ from constructs import Construct
 from bucketcast.config import AlarmOptions
 from bucketcast.config.alarms import NO_RECIPIENT
 from bucketcast.delivery import alarms
+from bucketcast_cdk.outputs import output
 
 
 class MonitoredQueue(NamedTuple):
@@ -74,7 +75,7 @@ class Alarms(Construct):
                 properties={**alarm, **({"AlarmActions": actions} if actions else {})},
             )
         if actions:
-            CfnOutput(scope, "AlarmTopic", value=actions[0])
+            output(scope, "AlarmTopic", actions[0])
         else:
             Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NO_RECIPIENT)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import CfnOutput, CustomResource, RemovalPolicy, Stack
+from aws_cdk import CustomResource, RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
@@ -18,6 +18,7 @@ from bucketcast_cdk import eventbridge, nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.custom_resources import SERVICE_TIMEOUT, CustomResources
 from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.outputs import output_of
 
 
 class Attachments(Construct):
@@ -130,7 +131,7 @@ class AttachedBucket(Construct):
             )
         events = [] if context.local else list(bucket.access_events)  # no trail logs them locally
         summary = stack.to_json_string({"bucket": name, "via": bucket.via, "access_events": events})
-        CfnOutput(self, "Output", value=summary)
+        output_of(self, "Attachments", construct_id, summary)
 
     def _create(self, name: str, removal_policy: RemovalPolicy) -> s3.Bucket:
         bucket = s3.Bucket(

@@ -1,13 +1,11 @@
 """The construct: ingest, one delivery per configured target, and the attached buckets."""
 
-import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from aws_cdk import Annotations, CfnOutput, Stack, Tags, Token
+from aws_cdk import Annotations, Stack, Tags, Token
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -26,13 +24,11 @@ from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
 from bucketcast_cdk.failures import failures_queue
 from bucketcast_cdk.gateway import Gateway
 from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.outputs import output
 from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.pipeline.scans import Scans
 from bucketcast_cdk.platform import LAMBDA, local_platform
 from bucketcast_cdk.trail import make_trail
-
-_OUTPUT_NAME: Final = 240
-_OUTPUT_DIGITS: Final = 8
 
 
 class Bucketcast(Construct):
@@ -107,9 +103,9 @@ class Bucketcast(Construct):
             gateway = Gateway(self, "Gateway", context, ingest=ingest)
             dynamic.allow_managing(gateway.role)
             allow_inspecting(gateway.role, deliveries)
-            CfnOutput(self, "GatewayUrl", value=gateway.url)
+            output(self, "GatewayUrl", gateway.url)
             if gateway.listen_url:
-                CfnOutput(self, "ListenUrl", value=gateway.listen_url)
+                output(self, "ListenUrl", gateway.listen_url)
         self._outputs(ingest, config, attachments)
         monitored = [ingest.monitored, *(delivery.monitored for delivery in deliveries)]
         customer_key.encrypt(self, config.kms_key)
@@ -123,7 +119,6 @@ class Bucketcast(Construct):
         )
         if config.dashboard:
             Dashboard(self, "Dashboard", queues=monitored, alarms=alarms, local=local)
-        _name_outputs(self)
 
     def target(self, kind: str, id_: str) -> Delivery:
         """Return the queues and the function of the target `[notify_<kind>.<id>]`.
@@ -169,10 +164,10 @@ class Bucketcast(Construct):
         return failures
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
-        CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
-        CfnOutput(self, "StateTable", value=ingest.table.table_name)
-        CfnOutput(self, "TakesEffect", value=str(attachments.custom_resources.takes_effect))
-        CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
+        output(self, "IngressQueueUrl", ingest.queue.queue_url)
+        output(self, "StateTable", ingest.table.table_name)
+        output(self, "TakesEffect", str(attachments.custom_resources.takes_effect))
+        output(self, "ObjectFacts", json.dumps(sorted(config.facts.buckets)))
 
 
 def _load(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool) -> Deployment:
@@ -198,24 +193,3 @@ def _scope_errors(construct: Bucketcast) -> Iterator[ConfigError]:
             f"is the second in stack {stack.stack_name}",
             "allowed is one per stack, with all targets in one configuration",
         )
-
-
-def _name_outputs(scope: Construct) -> None:
-    """Name the outputs in `scope` as CDK does where it is the stack itself.
-
-    The command line finds the deployment by these names, wherever in the stack `scope` is.
-    """
-    prefix = len(scope.node.path)
-    for node in scope.node.find_all():
-        if isinstance(node, CfnOutput):
-            node.override_logical_id(_logical_id(node.node.path[prefix:].strip("/")))
-
-
-def _logical_id(path: str) -> str:
-    """Return CDK's logical id of an output at a path within its stack."""
-    parts = path.split("/")
-    names = [re.sub(r"[^A-Za-z0-9]", "", part) for part in parts]
-    if len(names) == 1:
-        return names[0]
-    digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()
-    return "".join(names)[:_OUTPUT_NAME] + digest[:_OUTPUT_DIGITS].upper()

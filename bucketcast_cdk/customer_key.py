@@ -6,7 +6,6 @@ its user, and CloudTrail's log, are encrypted by S3.
 
 from typing import Final
 
-from aws_cdk import CfnOutput
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -15,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
+from bucketcast_cdk.outputs import output
 from bucketcast_cdk.pipeline import Pipeline
 
 _USE: Final = (
@@ -39,7 +39,7 @@ def encrypt(scope: Construct, key: str) -> None:
         return
     for node in scope.node.find_all():
         _encrypt(node, key)
-    CfnOutput(scope, "KmsKey", value=key)
+    output(scope, "KmsKey", key)
 
 
 def _encrypt(node: IConstruct, key: str) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from aws_cdk import ArnFormat, Aws, CfnOutput, Stack
+from aws_cdk import ArnFormat, Aws, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from bucketcast_cdk import widgets
 from bucketcast_cdk.alarms import MonitoredQueue
+from bucketcast_cdk.outputs import output
 from bucketcast_cdk.widgets import Row
 
 _ALARMS: Final = 100
@@ -47,7 +48,7 @@ class Dashboard(Construct):
         if not local:
             console = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home"
             link = f"{console}?region={Aws.REGION}#dashboards/dashboard/{name}"
-            CfnOutput(scope, "DashboardUrl", value=link)
+            output(scope, "DashboardUrl", link)
 
     def _alarms(self, names: Sequence[str]) -> Iterator[Row]:
         """Yield the alarms of these names; those that changed last come first."""

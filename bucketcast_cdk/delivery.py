@@ -1,6 +1,6 @@
 """One configured target: its queue, its dead letters and the function that dispatches to it."""
 
-from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
@@ -13,6 +13,7 @@ from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.network import egress, join
+from bucketcast_cdk.outputs import output_of
 from bucketcast_cdk.permissions import allow_dispatch_state, allow_login, allow_secrets
 from bucketcast_cdk.queues import QueuePair
 
@@ -79,7 +80,7 @@ class Delivery(Construct):
             enabled=target.enabled,
         )
         join(self, function, name, deploy)
-        CfnOutput(self, "Output", value=self._summary())
+        output_of(self, "Target", self.arn, self._summary())
 
     @property
     def arn(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -31,6 +31,7 @@ from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.network import egress, join
+from bucketcast_cdk.outputs import output
 from bucketcast_cdk.permissions import allow, allow_dispatch_state, arn, arn_prefix, leading_keys
 
 _RECEIVE: Final = (
@@ -77,7 +78,7 @@ class DynamicTargets(Construct):
         self._functions = {kind: self._function(kind) for kind in config.dynamic_targets.kinds}
         if self._functions:
             ingest.allow_writing(self._queue_arn("*"))
-        CfnOutput(self, "Output", value=self._summary())
+        output(self, "DynamicTargets", self._summary())
 
     @property
     def queues(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
@@ -16,6 +16,7 @@ from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.dynamic_targets import DynamicTargets
 from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.outputs import output
 from bucketcast_cdk.permissions import (
     OBJECTS,
     RULES,
@@ -84,7 +85,7 @@ class Pipeline(Construct):
             "jobs": {key: job.name for key, job in self.jobs.items()},
             "scans": {key: scan.options for key, scan in self._config.scans.items()},
         }
-        CfnOutput(self, "Output", value=Stack.of(self).to_json_string(document))
+        output(self, "Pipeline", Stack.of(self).to_json_string(document))
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return the options that the deployment sets, `settings.pipeline.DEPLOYED`, by job."""
