@@ -11,8 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from aws_cdk import App, Environment, Stack, Validations
-from cdk_nag import AwsSolutionsChecks
+from aws_cdk import App, Environment, Stack
 
 from bucketcast.config import load
 from bucketcast.errors import ConfigErrors
@@ -51,7 +50,6 @@ def build(app: App) -> Stack:
     Bucketcast(stack, "Default", config=config, local=local)
     if not local:
         limits.check_size(stack)
-        Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return stack
 
 

@@ -14,7 +14,7 @@ from bucketcast.notifications.eventbridge import (
     event_pattern,
     fit_rule_name,
 )
-from bucketcast_cdk import eventbridge, nag
+from bucketcast_cdk import eventbridge
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.custom_resources import SERVICE_TIMEOUT, CustomResources
 from bucketcast_cdk.ingest import Ingest
@@ -134,7 +134,7 @@ class AttachedBucket(Construct):
         output_of(self, "Attachments", construct_id, summary)
 
     def _create(self, name: str, removal_policy: RemovalPolicy) -> s3.Bucket:
-        bucket = s3.Bucket(
+        return s3.Bucket(
             self,
             "Bucket",
             bucket_name=name,
@@ -143,8 +143,6 @@ class AttachedBucket(Construct):
             enforce_ssl=True,
             removal_policy=removal_policy,
         )
-        nag.accept(bucket, nag.NO_ACCESS_LOG)
-        return bucket
 
 
 def _entry(

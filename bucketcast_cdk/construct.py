@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import Annotations, Stack, Tags, Token
+from aws_cdk import Annotations, RemovalPolicy, Stack, Tags, Token
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -109,6 +109,7 @@ class Bucketcast(Construct):
         self._outputs(ingest, config, attachments)
         monitored = [ingest.monitored, *(delivery.monitored for delivery in deliveries)]
         customer_key.encrypt(self, config.kms_key)
+        _keep_policies(self, context.removal_policy)
         # The local AWS evaluates no alarms, and refuses those of two metrics.
         alarms = (
             []
@@ -175,6 +176,13 @@ def _load(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool) -
         return config
     source = Path(config) if isinstance(config, str) else config
     return load(source, {}, local=local)
+
+
+def _keep_policies(scope: Construct, removal_policy: RemovalPolicy) -> None:
+    """Keep the policies of what is kept: to remove one CloudFormation would empty it."""
+    for node in scope.node.find_all():
+        if isinstance(node, s3.BucketPolicy | sqs.QueuePolicy):
+            node.apply_removal_policy(removal_policy)
 
 
 def _scope_errors(construct: Bucketcast) -> Iterator[ConfigError]:

@@ -6,6 +6,7 @@ its user, and CloudTrail's log, are encrypted by S3.
 
 from typing import Final
 
+from aws_cdk import Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -26,7 +27,9 @@ _USE: Final = (
     "kms:ReEncryptFrom",
     "kms:ReEncryptTo",
 )
-"""The actions that SQS, S3 and Lambda need of a role, and DynamoDB, which needs most."""
+"""The actions that the services need of a role: DynamoDB needs most."""
+_SERVICES: Final = ("dynamodb", "lambda", "s3", "sqs")
+"""What encrypts for a role; CloudWatch writes its logs by a right of its own."""
 
 
 def encrypt(scope: Construct, key: str) -> None:
@@ -37,12 +40,19 @@ def encrypt(scope: Construct, key: str) -> None:
     """
     if not key:
         return
+    stack = Stack.of(scope)
+    through = [f"{service}.{stack.region}.{stack.url_suffix}" for service in _SERVICES]
+    use = iam.PolicyStatement(
+        actions=list(_USE),
+        resources=[key],
+        conditions={"StringEquals": {"kms:ViaService": through}},
+    )
     for node in scope.node.find_all():
-        _encrypt(node, key)
+        _encrypt(node, key, use)
     output(scope, "KmsKey", key)
 
 
-def _encrypt(node: IConstruct, key: str) -> None:
+def _encrypt(node: IConstruct, key: str, use: iam.PolicyStatement) -> None:
     match node:
         case sqs.CfnQueue():
             node.sqs_managed_sse_enabled = None
@@ -59,7 +69,6 @@ def _encrypt(node: IConstruct, key: str) -> None:
             node.kms_key_arn = key
         case iam.CfnRole():
             # Part of the role, so that no function is called before its role may use the key.
-            use = iam.PolicyStatement(actions=list(_USE), resources=[key])
             node.policies = [
                 iam.CfnRole.PolicyProperty(
                     policy_name="CustomerKey",

@@ -16,6 +16,7 @@ from constructs import Construct
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue_names import ONCE, once_queue, target_name
 from bucketcast.limits import (
+    MESSAGE_BYTES,
     ONCE_CONCURRENCY_FACTOR,
     ONCE_RETENTION_DAYS,
     TIMEOUT_SECONDS,
@@ -24,7 +25,6 @@ from bucketcast.limits import (
 from bucketcast.settings.egress import Egress
 from bucketcast.state.items import PARTITION
 from bucketcast.topics.model import KINDS
-from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.bundling import mirrors
 from bucketcast_cdk.delivery import Delivery
@@ -50,13 +50,6 @@ _MAKE_SECRETS: Final = (
     "secretsmanager:CreateSecret",
     "secretsmanager:DeleteSecret",
     "secretsmanager:GetSecretValue",
-)
-_WRITE: Final = (
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:Query",
-    "dynamodb:UpdateItem",
 )
 _MAKE_ALARMS: Final = ("cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm")
 _MAKE_MAPPINGS: Final = ("lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping")
@@ -106,8 +99,6 @@ class DynamicTargets(Construct):
         allow(role, ["lambda:InvokeFunction"], functions)
         allow(role, _MAKE_MAPPINGS, ["*"], of_functions)
         allow(role, ["lambda:ListEventSourceMappings"], ["*"])
-        allow(role, _WRITE, [self._ingest.table.table_arn], leading_keys(PARTITION))
-        nag.accept_wildcards(role, [*by_name, "*"], nag.DYNAMIC_TARGETS)
 
     def _function(self, kind: str) -> Function:
         context, options, table = self._context, self._config.dynamic_targets, self._ingest.table
@@ -135,7 +126,6 @@ class DynamicTargets(Construct):
         queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
         allow(function.role, _RECEIVE, [queues])
         allow(function.role, ["secretsmanager:GetSecretValue"], [secrets])
-        nag.accept_wildcards(function.role, [queues, secrets], nag.DYNAMIC_TARGETS)
         allow(function.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(function.role, table)
         join(function, function, name, options)
@@ -156,10 +146,10 @@ class DynamicTargets(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(ONCE_RETENTION_DAYS),
+            max_message_size_bytes=MESSAGE_BYTES,
             removal_policy=RemovalPolicy.DESTROY,
             visibility_timeout=Duration.seconds(VISIBILITY_TIMEOUTS_ONCE * TIMEOUT_SECONDS),
         )
-        nag.accept(queue, nag.NO_DEAD_LETTERS)
         # Lambda refuses a timeout above the queue's visibility timeout, so the queue comes first.
         function.function.node.add_dependency(queue)
         several = ONCE_CONCURRENCY_FACTOR * (options.max_concurrency or 0)

@@ -12,8 +12,8 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.limits import DEAD_DAYS
-from bucketcast_cdk import eventbridge, nag
+from bucketcast.limits import DEAD_DAYS, MESSAGE_BYTES
+from bucketcast_cdk import eventbridge
 from bucketcast_cdk.queues import allow_service
 
 _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
@@ -29,10 +29,10 @@ def failures_queue(scope: Construct, jobs: Sequence[str]) -> sqs.Queue:
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         enforce_ssl=True,
         retention_period=Duration.days(DEAD_DAYS),
+        max_message_size_bytes=MESSAGE_BYTES,
         # Its messages only repeat what the logs have.
         removal_policy=RemovalPolicy.DESTROY,
     )
-    nag.accept(queue, nag.IS_DEAD_LETTER_QUEUE)
     rules = {"ArnLike": {"aws:SourceArn": eventbridge.rules_arn(stack)}}
     allow_service(queue, "RulesOfThisStack", "events", rules)
     eventbridge.make(

@@ -12,7 +12,6 @@ from constructs import Construct
 
 from bucketcast.limits import BATCH_MESSAGES
 from bucketcast.state import counters
-from bucketcast_cdk import nag
 from bucketcast_cdk.assets import Context
 
 
@@ -90,7 +89,6 @@ class Function(Construct):
             logging_format=lambda_.LoggingFormat.JSON,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
         )
-        nag.accept(self.function, nag.PYTHON_VERSION)
 
     def read(
         self,

@@ -1,6 +1,7 @@
 """The gateway behind function URLs: bucket notifications for mc, minio-py and boto3."""
 
 from collections.abc import Mapping
+from string import ascii_lowercase, digits
 from typing import Final
 
 from aws_cdk import Duration, Stack
@@ -8,7 +9,10 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast.limits import LISTEN_MEMORY_MB
-from bucketcast_cdk import nag
+from bucketcast.listen import listener
+from bucketcast.notifications.aws import attachment_times
+from bucketcast.settings.environment import ANY_BUCKET
+from bucketcast.state import items
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
@@ -17,6 +21,8 @@ from bucketcast_cdk.permissions import allow, arn, bucket_arn
 _MEMORY: Final = 1_024
 # A change of a bucket's attachment or of a dynamic target may wait for a minute several times.
 _TIMEOUT: Final = Duration.minutes(5)
+_PARTITIONS: Final = (attachment_times.KEY, items.PARTITION, listener.PARTITION)
+"""The partitions of the state table that it writes to, besides those of its buckets."""
 
 
 class Gateway(Construct):
@@ -34,6 +40,7 @@ class Gateway(Construct):
         self._ingest = ingest
         self._stack = Stack.of(self).stack_name
         options = context.config.gateway
+        self._buckets = options.buckets or list(context.config.buckets)
         self.listen_url = ""
         environment = {}
         if options.listen_concurrency:
@@ -84,14 +91,10 @@ class Gateway(Construct):
             timeout=_TIMEOUT,
             reserved=reserved,
         )
-        table.grant(
-            function.role,
-            "dynamodb:DeleteItem",
-            "dynamodb:GetItem",
-            "dynamodb:PutItem",
-            "dynamodb:Query",
-            "dynamodb:UpdateItem",
-        )
+        table.grant(function.role, "dynamodb:GetItem", "dynamodb:Query")
+        writes = ["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+        keys = {"dynamodb:LeadingKeys": [*self._partitions(), *_PARTITIONS]}
+        allow(function.role, writes, [table.table_arn], {"ForAllValues:StringLike": keys})
         self._ingest.queue.grant(function.role, "sqs:GetQueueAttributes")
         self._allow_attaching(function.role)
         return function
@@ -110,10 +113,9 @@ class Gateway(Construct):
             ],
             [queues],
         )
-        nag.accept_wildcards(role, [queues], nag.GATEWAY)
 
     def _allow_attaching(self, role: iam.Role) -> None:
-        """Allow the stack's outputs, the users' secrets, and any bucket's notifications."""
+        """Allow the stack's outputs, the users' secrets, and the notifications of its buckets."""
         stack = self._stack
         permissions = {
             arn(self, "cloudformation", f"stack/{stack}/*"): ["cloudformation:DescribeStacks"],
@@ -125,14 +127,20 @@ class Gateway(Construct):
                 "events:DescribeRule",
                 "events:RemoveTargets",
             ],
-            bucket_arn(self, "*"): [
-                "s3:GetBucketLocation",
-                "s3:GetBucketNotification",
-                "s3:ListBucket",
-                "s3:PutBucketNotification",
-            ],
             "*": ["s3:ListAllMyBuckets"],
         }
         for resource, actions in permissions.items():
             allow(role, actions, [resource])
-        nag.accept_wildcards(role, permissions, nag.GATEWAY)
+        notifications = [
+            "s3:GetBucketLocation",
+            "s3:GetBucketNotification",
+            "s3:ListBucket",
+            "s3:PutBucketNotification",
+        ]
+        allow(role, notifications, [bucket_arn(self, name) for name in self._buckets])
+
+    def _partitions(self) -> list[str]:
+        """Return patterns of the partitions with rules; `*` would be users and breakers too."""
+        any_bucket = [f"{first}*" for first in ascii_lowercase + digits]
+        named = [any_bucket if name == ANY_BUCKET else [name] for name in self._buckets]
+        return [pattern for patterns in named for pattern in patterns]

@@ -13,7 +13,6 @@ from bucketcast import limits
 from bucketcast.listen.listener import queue_prefix
 from bucketcast.settings.environment import DeployedTargets
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
-from bucketcast_cdk import nag
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
@@ -80,9 +79,7 @@ class Ingest(Construct):
             if config.ingest_window
             else limits.BATCH_MESSAGES,
             window=config.ingest_window,
-            # One call fewer than is reserved: a refused one would hide its messages for a minute,
-            # and Lambda may begin one before it has counted another's end.
-            max_concurrency=max(0, config.ingest.reserved_concurrency - 1) or None,
+            max_concurrency=config.ingest.max_concurrency,
         )
 
     @property
@@ -108,7 +105,6 @@ class Ingest(Construct):
     def allow_writing(self, queues: str) -> None:
         """Allow ingest to write to queues that are made later, by an ARN with a `*`."""
         allow(self._role, ["sqs:SendMessage"], [queues])
-        nag.accept_wildcards(self._role, [queues], nag.DYNAMIC_TARGETS)
 
     def _table(self, context: Context) -> dynamodb.Table:
         """Make the state table.
@@ -146,7 +142,6 @@ class Ingest(Construct):
         ]
         allow(self._role, ["s3:ListBucket"], names)
         allow(self._role, reads, objects)
-        nag.accept_wildcards(self._role, [*names, *objects], nag.OBJECTS)
 
     def _allow_s3(self, others: Sequence[str]) -> None:
         """Allow buckets of this account to write, and of others."""

@@ -8,7 +8,6 @@ from constructs import Construct
 
 from bucketcast.config.function import FunctionOptions
 from bucketcast.settings.egress import VARIABLE, Egress
-from bucketcast_cdk import nag
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.permissions import allow
 
@@ -30,7 +29,6 @@ def join(scope: Construct, function: Function, name: str, options: FunctionOptio
     if not options.subnets:
         return
     allow(function.role, _ACTIONS, ["*"])
-    nag.accept(function.role, nag.NETWORK_INTERFACES)
     groups = list(options.security_groups)
     if not groups and options.vpc:
         group = ec2.CfnSecurityGroup(

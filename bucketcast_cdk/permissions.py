@@ -17,7 +17,6 @@ from bucketcast.config import TargetConfig
 from bucketcast.settings.options import read
 from bucketcast.state import breakers, counters
 from bucketcast.targets.base.iam import IamLogin
-from bucketcast_cdk import nag
 
 SECRETS: Final = "secretsmanager"
 OBJECTS: Final = "s3"
@@ -83,7 +82,6 @@ def allow_login(role: iam.Role, target: TargetConfig) -> None:
     settings = read(declared, target.settings)
     if isinstance(settings, IamLogin) and settings.by_iam:
         for actions, resources in settings.iam_rights():
-            nag.accept_wildcards(role, resources, nag.LOGINS)
             allow(role, actions, resources)
 
 

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from bucketcast.delivery import policy
 from bucketcast.delivery.queue_names import dead_of
-from bucketcast.limits import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.limits import DEAD_DAYS, MAX_RECEIVES, MESSAGE_BYTES, RETENTION_DAYS
 
 
 class QueuePair(Construct):
@@ -18,9 +18,6 @@ class QueuePair(Construct):
 
     A function reads it that has this `timeout` in seconds and gathers messages for the `window`,
     which a FIFO queue does not have.
-
-    If the `removal_policy` retains the queues, they outlive their stack with the messages in them,
-    and so do their policies: to remove one CloudFormation would empty it.
     """
 
     def __init__(
@@ -39,6 +36,7 @@ class QueuePair(Construct):
             "encryption": sqs.QueueEncryption.SQS_MANAGED,
             "enforce_ssl": True,
             "removal_policy": removal_policy,
+            "max_message_size_bytes": MESSAGE_BYTES,
         }
         self.dead = sqs.Queue(
             self,
@@ -58,10 +56,6 @@ class QueuePair(Construct):
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead, max_receive_count=MAX_RECEIVES),
             **shared,
         )
-        for queue in (self.dead, self.queue):
-            resource = queue.node.try_find_child("Policy")
-            if removal_policy != RemovalPolicy.DESTROY and isinstance(resource, sqs.QueuePolicy):
-                resource.apply_removal_policy(RemovalPolicy.RETAIN)
 
     def allow_requeue(self, role: iam.IRole) -> None:
         """Allow to send failed events back, or to the dead letters; the mapping grants the rest."""

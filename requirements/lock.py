@@ -36,12 +36,11 @@ def main() -> int:
     build = [*project["build-system"]["requires"], "editables"]
     compile_to(DEV, [*everything, "--group", "dev"], stdin=build)
     deploy = Path("requirements/deploy.txt")
-    compile_to(deploy, [*everything, "--group", "deploy"], within=DEV, stdin=build)
+    compile_to(deploy, everything, within=DEV, stdin=build)
     tests = Path("requirements/tests.txt")
     compile_to(tests, ["pyproject.toml", "-", "--group", "tests"], within=DEV, stdin=build)
     spark = Path("requirements/spark.txt")
-    groups = ["--group", "deploy", "--group", "spark"]
-    compile_to(spark, [*everything, *groups], within=DEV, stdin=build)
+    compile_to(spark, [*everything, "--group", "spark"], within=DEV, stdin=build)
     older = Path("requirements/spark-3.5.txt")
     groups = ["--group", "tests", "--group", "spark-3-5"]
     compile_to(older, ["pyproject.toml", *clients, "-", *groups], stdin=build)

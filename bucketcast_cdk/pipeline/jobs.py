@@ -11,7 +11,7 @@ from constructs import Construct
 
 from bucketcast.config import PipelineOptions
 from bucketcast.settings.pipeline import arguments
-from bucketcast_cdk import nag, permissions
+from bucketcast_cdk import permissions
 from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.permissions import arn
 from bucketcast_cdk.platform import Platform
@@ -50,7 +50,7 @@ class Job(Construct):
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
         script = s3_assets.Asset(self, "Script", path=str(context.assets.script(folder)))
         options = setup.options
-        job = glue.CfnJob(
+        glue.CfnJob(
             self,
             "Job",
             name=self.name,
@@ -73,7 +73,6 @@ class Job(Construct):
             else None,
             default_arguments={**_glue_arguments(setup), **arguments(settings)},
         )
-        nag.accept(job, nag.GLUE_LOGS, nag.GLUE_BOOKMARKS)
         self._allow_running(script, setup)
 
     def _allow_running(self, script: s3_assets.Asset, setup: JobSetup) -> None:
@@ -103,7 +102,6 @@ class Job(Construct):
     ) -> None:
         """Allow the job these actions on these resources."""
         permissions.allow(self.role, actions, resources, conditions)
-        nag.accept_wildcards(self.role, resources, nag.JOBS)
 
 
 _NETWORK: Final = [

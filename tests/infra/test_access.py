@@ -46,7 +46,6 @@ def test_log_bucket_of_the_trail_expires_objects(found: Synthesised) -> None:
     (log,) = [each for each in buckets if "BucketName" not in each["Properties"]]
     (rule,) = log["Properties"]["LifecycleConfiguration"]["Rules"]
     assert (rule["ExpirationInDays"], rule["Status"]) == (7, "Enabled")
-    assert log["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
 def test_access_rule_matches_successful_calls_of_its_bucket(found: Synthesised) -> None:

@@ -63,7 +63,7 @@ def test_example_for_aws_synthesizes_without_a_call_of_aws(tmp_path: Path) -> No
         # An endpoint without a server: a call to AWS would fail.
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         "AWS_EC2_METADATA_DISABLED": "true",
-        # What that check and cdk-nag find is in test_nag.py.
+        # What that check finds is in test_templates.py.
         "CDK_VALIDATION": "false",
     }
     done = subprocess.run(

@@ -20,7 +20,6 @@ def test_created_bucket_is_closed_encrypted_and_kept(typical: Synthesised) -> No
     assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"] == [
         {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
     ]
-    assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     # What others write into the bucket's notifications is not CloudFormation's to reset.
     assert "NotificationConfiguration" not in properties
 

@@ -84,10 +84,17 @@ def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
     def may(principal: str, action: str, **context: str) -> bool:
         return allows(statements, Request(principal, action, KEY, context))
 
-    for service in ("s3", "events", "sns"):
-        assert may(f"{service}.amazonaws.com", "kms:GenerateDataKey")
-        assert may(f"{service}.amazonaws.com", "kms:Decrypt")
-        assert not may(f"{service}.amazonaws.com", "kms:ScheduleKeyDeletion")
+    account = "aws:SourceAccount"
+    for service, context in (
+        ("s3", {account: ACCOUNT}),
+        ("events", {}),
+        ("sns", {account: ACCOUNT}),
+    ):
+        assert may(f"{service}.amazonaws.com", "kms:GenerateDataKey", **context)
+        assert may(f"{service}.amazonaws.com", "kms:Decrypt", **context)
+        assert not may(f"{service}.amazonaws.com", "kms:ScheduleKeyDeletion", **context)
+        elsewhere = {account: "999999999999"} if context else {}
+        assert may(f"{service}.amazonaws.com", "kms:Decrypt", **elsewhere) == (not context)
     group = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/lambda/"
     logs, key = f"logs.{REGION}.amazonaws.com", "kms:EncryptionContext:aws:logs:arn"
     assert may(logs, "kms:GenerateDataKey", **{key: f"{group}Bucketcast-ingest"})

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from tests.infra.conftest import Make
+from tests.infra.resource_policies import like, listed
 
 ON = '[gateway]\nfunction_url = "on"\n'
 NAME = "Bucketcast-gateway"
@@ -26,13 +29,30 @@ def test_gateway_environment_has_no_secret(make: Make) -> None:
     }
 
 
-def test_its_concurrency_may_be_limited(make: Make) -> None:
-    """Anybody may call its URL, and would use up the account's."""
-    function = make(ON).properties("AWS::Lambda::Function", FunctionName=NAME)
+def test_its_concurrency_may_be_without_a_limit(make: Make) -> None:
+    function = make(f"{ON}reserved_concurrency = 0\n").function(NAME)
     assert "ReservedConcurrentExecutions" not in function
-    limited = make(f"{ON}reserved_concurrency = 5\n")
-    function = limited.properties("AWS::Lambda::Function", FunctionName=NAME)
-    assert function["ReservedConcurrentExecutions"] == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "buckets"),
+    [("", ["logs", "uploads"]), ('buckets = "team-*"\n', ["team-*"]), ('buckets = "*"\n', ["*"])],
+)
+def test_it_changes_its_own_buckets_and_no_user(make: Make, words: str, buckets: list[str]) -> None:
+    made = make(f"{ON}{words}[bucket.uploads]\n[bucket.logs]\n")
+    (writes,) = made.allowing("GatewayAnswer", "s3:PutBucketNotification")
+    named = [each["Fn::Join"][1][-1] for each in listed(writes["Resource"])]
+    assert sorted(named) == [f":s3:::{name}" for name in buckets]
+    (puts,) = made.allowing("GatewayAnswer", "dynamodb:PutItem")
+    keys = puts["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+
+    def may_write(partition: str) -> bool:
+        return any(like(partition, each) for each in keys)
+
+    assert all(may_write(name.replace("*", "a")) for name in buckets if name != "*")
+    assert may_write("others") == (buckets == ["*"])
+    assert may_write("#targets")
+    assert not any(map(may_write, ("#users", "#breakers", "#counters")))
 
 
 LISTENING = f"{ON}listen_concurrency = 10\n"

@@ -67,13 +67,14 @@ def test_concurrency_of_a_target_may_be_without_a_limit(make: Make) -> None:
     assert "ScalingConfig" not in make(WEBHOOK + "max_concurrency = 0").mapping(NAME)
 
 
-def test_ingest_has_reserved_concurrency(make: Make) -> None:
-    found = make(WEBHOOK)
+def test_ingest_leaves_one_of_its_reserved_calls_free(make: Make) -> None:
+    """A refused call would hide its messages for a minute."""
+    none = make(WEBHOOK)
+    assert "ReservedConcurrentExecutions" not in none.function("Bucketcast-ingest")
+    assert none.mapping("Bucketcast-ingest")["ScalingConfig"] == {"MaximumConcurrency": 5}
+    found = make("[ingest]\nreserved_concurrency = 20" + WEBHOOK)
     assert found.function("Bucketcast-ingest")["ReservedConcurrentExecutions"] == 20
     assert found.mapping("Bucketcast-ingest")["ScalingConfig"] == {"MaximumConcurrency": 19}
-    none = make("[ingest]\nreserved_concurrency = 0" + WEBHOOK)
-    assert "ReservedConcurrentExecutions" not in none.function("Bucketcast-ingest")
-    assert "ScalingConfig" not in none.mapping("Bucketcast-ingest")
 
 
 def test_sync_events_makes_both_queues_fifo_with_batches_of_ten(make: Make) -> None:

@@ -131,7 +131,6 @@ def test_all_in_the_bucket_expires(pipeline: Synthesised) -> None:
         for resource in listed(statement["Resource"])
     }
     assert {f"{folder}/" for folder in written} == days.keys()
-    assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     assert "BucketEncryption" in bucket["Properties"]
 
 

@@ -131,15 +131,6 @@ def test_other_accounts_may_not_make_the_same_call(stack: Resolved) -> None:
         assert not allows(policy, by_hand), by_hand
 
 
-def test_plain_http_is_refused(stack: Resolved) -> None:
-    for each in calls(stack):
-        if "aws:SecureTransport" not in each.request.context:
-            continue  # Lambda and EventBridge have no other endpoints than with TLS
-        context = {**each.request.context, "aws:SecureTransport": "false"}
-        clear = Request(each.request.principal, each.request.action, each.request.resource, context)
-        assert not allows(statements(stack, clear.resource), clear), clear
-
-
 def test_services_write_to_queues_of_targets_by_no_policy(stack: Resolved) -> None:
     """Only roles of the stack do: other writers would bypass the rules."""
     queues = [stack.arn(key) for key in stack.of_type("AWS::SQS::Queue")]
@@ -172,7 +163,11 @@ def test_cloudtrail_writes_the_log_of_this_account_only(stack: Resolved) -> None
         for each in stack.of_type("AWS::CloudTrail::Trail").values()
     ]
     assert prefix == ""
-    context = {"s3:x-amz-acl": "bucket-owner-full-control", "aws:SecureTransport": "true"}
+    context = {
+        "s3:x-amz-acl": "bucket-owner-full-control",
+        "aws:SecureTransport": "true",
+        "aws:SourceArn": f"arn:aws:cloudtrail:{REGION}:{ACCOUNT}:trail/Bucketcast-access",
+    }
     bucket_arn = f"arn:aws:s3:::{bucket}"
 
     def may(action: str, resource: str) -> bool:

@@ -235,13 +235,27 @@ def test_invalid_toml_is_reported_with_its_line(folder: Folder, text: str) -> No
     assert "(at " in problem
 
 
-def test_reserved_concurrency_of_ingest_is_noted(folder: Folder) -> None:
-    deployment = folder.load(HOOK)
-    assert deployment.ingest.reserved_concurrency == 20
-    assert any("reserved_concurrency = 0" in note for note in deployment.notes)
-    none = folder.load("[ingest]\nreserved_concurrency = 0\n" + HOOK)
-    assert none.ingest.reserved_concurrency == 0
-    assert any(note.startswith("ingest.reserved_concurrency is 0:") for note in none.notes)
+@pytest.mark.parametrize(
+    ("tables", "reserved"),
+    [
+        ("", 0),
+        ("[gateway]\nlisten_concurrency = 0\n", 0),
+        ('[gateway]\nfunction_url = "on"\n', 5),
+        ("[ingest]\nreserved_concurrency = 20\n", 20),
+        ('[gateway]\nfunction_url = "on"\nreserved_concurrency = 0\nlisten_concurrency = 9\n', 9),
+    ],
+)
+def test_what_a_new_account_cannot_reserve_is_noted(
+    folder: Folder, tables: str, reserved: int
+) -> None:
+    found = [note for note in folder.load(tables + HOOK).notes if "concurrent executions" in note]
+    assert [int(note.split()[0]) for note in found] == ([reserved] if reserved else [])
+
+
+@pytest.mark.parametrize("pattern", ["*logs", "#users", "a*b", "Uploads"])
+def test_buckets_of_the_gateway_are_names_or_beginnings(folder: Folder, pattern: str) -> None:
+    (problem,) = folder.problems(f'[gateway]\nbuckets = "{pattern}"\n')
+    assert problem.startswith("gateway.buckets")
 
 
 def test_error_at_the_top_adds_no_error_about_facts(folder: Folder) -> None:

@@ -154,8 +154,9 @@ TARGET_CONCURRENCY = 4
 ONCE_CONCURRENCY_FACTOR = 4
 """So many times as many for the queue that topics which are tried once share: each waits for a
 moment when one of its endpoints hangs."""
-INGEST_CONCURRENCY = 20
-"""Calls of ingest at once: some 5,000 messages of S3's a second."""
+INGEST_CONCURRENCY = 5
+"""Calls of ingest at once where none are reserved for it: half of what a new account has, and some
+1,000 messages of S3's a second."""
 BATCH_MESSAGES = 10
 """Messages that a function is called with: the most that Lambda takes without a window."""
 WINDOW_SECONDS = 1

@@ -1,11 +1,30 @@
 """The table `[gateway]`: the gateway's functions on AWS."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from bucketcast.settings.options import Limits, option
-from bucketcast.settings.types import OnOff
+from bucketcast.settings.types import Csv, OnOff
 from bucketcast.targets.base.options import ValidationError
+
+RESERVED: Final = (
+    "{} of the account's concurrent executions are reserved, by [ingest] reserved_concurrency and "
+    "[gateway] reserved_concurrency and listen_concurrency; a new account, limited to 10, has none "
+    "to reserve, and refuses the deploy until each is 0"
+)
+
+
+def bucket_pattern(text: str) -> str:
+    """Return the name of a bucket, or the beginning of names with a *.
+
+    Raises:
+        ValueError: it is neither; the state table's own partitions begin with another character.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*\*?|\*", text):
+        raise ValueError("allowed are a bucket's name, the beginning of names and a *, or *")
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +37,8 @@ class GatewayOptions:
     )
     reserved_concurrency: int = option(
         "concurrent executions reserved for the function, and its maximum, for all who call its "
-        "URL; 0 reserves none",
-        default="0",
+        "URL; 0 reserves none: whoever calls may then use up the account's",
+        default="5",
         limits=Limits("0", "1000"),
     )
     listen_concurrency: int = option(
@@ -29,6 +48,19 @@ class GatewayOptions:
         example="10",
         limits=Limits("0", "500"),
     )
+
+    buckets: Csv = option(
+        "the buckets whose notifications the functions may change, with * for any end or for all; "
+        "without them those of the tables [bucket.NAME]",
+        default="",
+        example="uploads,team-*",
+        parse=bucket_pattern,
+    )
+
+    @property
+    def reserved(self) -> int:
+        """The concurrent executions that no other function of the account may use."""
+        return self.reserved_concurrency + self.listen_concurrency if self.function_url else 0
 
     def validation_errors(self) -> Iterator[ValidationError]:
         """Yield an error for each option that another one requires."""
