@@ -6,14 +6,15 @@ seconds: a renewed lease does not change it.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from bucketcast.destination import ListenerArn
 from bucketcast.event import Event
 from bucketcast.listen.aws.listeners import Table
 from bucketcast.listen.listener import PARTITION, Listener
-from bucketcast.rules import Hit, RuleIndex
+from bucketcast.rules import Hit, Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.telemetry import logger
 
@@ -56,7 +57,12 @@ class ListenerCache:
                 self._not_before = self._clock() + UNREADABLE_SECONDS
         if not self._active:
             return rules
-        return {name: WithListeners(rules.get(name), self._index(name)) for name in buckets}
+        none = RuleIndex(())
+        of_all = self._indexes.get("", none)
+        return {
+            name: WithListeners(rules.get(name, none), self._indexes.get(name, none), of_all)
+            for name in buckets
+        }
 
     def queue(self, arn: ListenerArn) -> str | None:
         """Return the name of a listener's queue; None if the listener is no longer active."""
@@ -74,28 +80,22 @@ class ListenerCache:
         self._active = {listener.id: listener for listener in active}
         # An expired listener becomes active again when its suspended process resumes.
         self._any_stored = any(listener.state == "on" for listener in snapshot.listeners)
-        self._indexes = {}
+        by_bucket: dict[str, list[Rule]] = defaultdict(list)
+        for listener in active:
+            bucket = listener.requested.bucket
+            by_bucket[bucket].append(listener.rule(bucket))
+        self._indexes = {bucket: RuleIndex(rules) for bucket, rules in by_bucket.items()}
         self._version, self._read_at = snapshot.version, self._clock()
-
-    def _index(self, bucket: str) -> RuleIndex:
-        index = self._indexes.get(bucket)
-        if index is None:
-            index = self._indexes[bucket] = RuleIndex(
-                listener.rule(bucket)
-                for listener in self._active.values()
-                if listener.requested.bucket in ("", bucket)
-            )
-        return index
 
 
 class WithListeners(RuleIndex):
-    """A bucket's rules, if it has any, followed by its listeners."""
+    """A bucket's rules, followed by its listeners and those of all buckets."""
 
-    def __init__(self, rules: RuleIndex | None, listeners: RuleIndex) -> None:
+    def __init__(self, rules: RuleIndex, *listeners: RuleIndex) -> None:
         super().__init__(())
         self._rules = rules
         self._listeners = listeners
 
     def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:
-        rule_hits: Iterable[Hit] = self._rules.match(event, needed) if self._rules else ()
-        return [*rule_hits, *self._listeners.match(event)]
+        heard = (hit for index in self._listeners for hit in index.match(event))
+        return [*self._rules.match(event, needed), *heard]
