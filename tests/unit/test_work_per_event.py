@@ -36,8 +36,8 @@ class Work(NamedTuple):
 
 
 CALLS = {
-    "ingest, one target": 30.3,
-    "ingest, ten targets": 58.2,
+    "ingest, one target": 33.3,
+    "ingest, ten targets": 61.2,
     "dispatch to a mirror": 8.4,
     "dispatch to a broker": 5.4,
 }

@@ -11,11 +11,11 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery.compression import compress
 from bucketcast.errors import BucketcastError
-from bucketcast.rules import Rule, RuleIndex
-from bucketcast.rules.conditions import Condition
+from bucketcast.rules import Rule
+from bucketcast.rules.cost import cost
 from bucketcast.state import rule_cache
 from bucketcast.state.rule_cache import RuleCache
-from bucketcast.state.rules import RuleExistsError, Rules
+from bucketcast.state.rules import RuleExistsError, Rules, Version
 from tests.unit.moto_aws import refusal
 from tests.unit.samples import matched
 
@@ -33,6 +33,11 @@ def rule(prefix: str = "", bucket: str = "uploads", events: Sequence[str] = (PUT
 @pytest.fixture
 def rules(dynamodb: "DynamoDBClient", state_table: str) -> Rules:
     return Rules(state_table, dynamodb)
+
+
+def numbers(rules: Rules, buckets: Iterable[str]) -> dict[str, int]:
+    """The change number of each bucket."""
+    return {name: version.number for name, version in rules.versions(buckets).items()}
 
 
 def test_rule_is_there_as_it_was_given(rules: Rules) -> None:
@@ -68,13 +73,13 @@ def test_removed_rule_is_gone_and_may_come_again(rules: Rules) -> None:
 
 
 def test_every_change_is_seen_in_the_number_of_its_bucket(rules: Rules) -> None:
-    assert rules.versions(["uploads", "photos"]) == {}
+    assert numbers(rules, ["uploads", "photos"]) == {}
     rules.add(rule("a"))
     rules.add(rule("b"))
     rules.add(rule("a", "photos"))
-    assert rules.versions(["uploads", "photos", "nobody"]) == {"uploads": 2, "photos": 1}
+    assert numbers(rules, ["uploads", "photos", "nobody"]) == {"uploads": 2, "photos": 1}
     rules.remove([rule("a"), rule("b")])
-    assert rules.versions(["uploads", "photos"]) == {"uploads": 3, "photos": 1}
+    assert numbers(rules, ["uploads", "photos"]) == {"uploads": 3, "photos": 1}
 
 
 def test_rules_of_a_bucket_are_ordered_by_id(rules: Rules) -> None:
@@ -88,7 +93,7 @@ def test_more_buckets_than_one_call_reads_are_all_read(rules: Rules) -> None:
     for number in (0, 99, 100, 249):
         rules.add(rule(bucket=f"b{number:03}"))
     buckets = [f"b{number:03}" for number in range(250)]
-    assert rules.versions(buckets) == {f"b{number:03}": 1 for number in (0, 99, 100, 249)}
+    assert numbers(rules, buckets) == {f"b{number:03}": 1 for number in (0, 99, 100, 249)}
 
 
 def test_keys_that_a_busy_table_left_out_are_read_after_a_pause(
@@ -106,7 +111,7 @@ def test_keys_that_a_busy_table_left_out_are_read_after_a_pause(
     rules.add(rule())
     monkeypatch.setattr(dynamodb, "batch_get_item", busy)
     monkeypatch.setattr(time, "sleep", lambda _: calls.append("pause"))
-    assert Rules(state_table, dynamodb).versions(["uploads"]) == {"uploads": 1}
+    assert numbers(Rules(state_table, dynamodb), ["uploads"]) == {"uploads": 1}
     assert calls == ["read", "pause"] * 3 + ["read"]
 
 
@@ -139,11 +144,11 @@ class Read(Rules):
         self.read: list[str] = []
         self.reads: list[frozenset[str]] = []
 
-    def of(self, bucket: str) -> list[Rule]:
+    def in_order(self, bucket: str) -> list[Rule]:
         self.read.append(bucket)
-        return super().of(bucket)
+        return super().in_order(bucket)
 
-    def versions(self, buckets: Iterable[str]) -> dict[str, int]:
+    def versions(self, buckets: Iterable[str]) -> dict[str, Version]:
         self.reads.append(frozenset(buckets))
         return super().versions(buckets)
 
@@ -177,22 +182,33 @@ def test_cache_has_a_rule_at_once_and_reads_changed_buckets_only(read: Read) -> 
 def test_cache_forgets_what_was_used_last_a_long_time_ago(
     read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searching = Condition(on="key", how="regex", values=("a{1,9}",))
-
-    def searched(bucket: str) -> Rule:
-        return Rule(bucket=bucket, arn=HOOK, events=(PUT,), conditions=(searching,))
-
-    size = RuleIndex([searched("uploads")]).instructions
-    monkeypatch.setattr(rule_cache, "MAX_INSTRUCTIONS", size)
+    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule()]))
     buckets = [f"bucket-{number}" for number in range(5)]
     for each in buckets:
-        read.add(searched(each))
+        read.add(rule(bucket=each))
     rulebook = RuleCache(read)
     for each in [*buckets[:3], buckets[0], *buckets[3:], buckets[0]]:
-        assert matched(rulebook(frozenset({each}))[each], PUT, "aaa").keys() == {HOOK}
+        assert matched(rulebook(frozenset({each}))[each], PUT, "a").keys() == {HOOK}
     assert Counter(read.read)[buckets[0]] == 1, "it was in use all the time"
     rulebook(frozenset(buckets[:2]))
-    assert Counter(read.read)[buckets[1]] == 2, "two more were read since"
+    assert Counter(read.read)[buckets[1]] == 2, "three more were read since"
+
+
+def test_of_a_batch_with_too_many_rules_the_buckets_with_most_wait(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many buckets a user has the right to: another's few rules are read all the same."""
+    for number, bucket in enumerate(("uploads", "b-more", "a-most"), 1):
+        for each in range(number):
+            read.add(rule(f"{each}", bucket))
+    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule("0")]))
+    rulebook = RuleCache(read)
+    indexes = rulebook(frozenset({"uploads", "b-more", "a-most"}))
+    assert matched(indexes["uploads"], PUT, "0").keys() == {HOOK}
+    assert matched(indexes["b-more"], PUT, "1").keys() == {HOOK}
+    with pytest.raises(BucketcastError, match=r"a-most wait: .* 9,.* bytes; allowed .* 4,"):
+        matched(indexes["a-most"], PUT, "0")
+    assert matched(rulebook(frozenset({"a-most"}))["a-most"], PUT, "2").keys() == {HOOK}
 
 
 def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
@@ -227,7 +243,7 @@ class Refused(Rules):
     def __init__(self, rules: Rules) -> None:
         self.versions = rules.versions  # type: ignore[method-assign]
 
-    def of(self, bucket: str) -> list[Rule]:  # noqa: ARG002
+    def in_order(self, bucket: str) -> list[Rule]:  # noqa: ARG002
         raise refusal("InternalServerError", "Query")
 
 
@@ -265,18 +281,18 @@ def test_all_rules_are_exchanged_at_once_and_keep_their_order(rules: Rules) -> N
     many = [rule(f"user-{number:05}/") for number in reversed(range(10_000))]
     rules.change("uploads", lambda _: many)
     assert rules.in_order("uploads") == many
-    assert rules.versions(["uploads"]) == {"uploads": 1}
+    assert numbers(rules, ["uploads"]) == {"uploads": 1}
     rules.change("uploads", lambda _: [rule("a")])
     assert rules.of("uploads") == [rule("a")]
     rules.change("uploads", lambda _: [])
     assert rules.of("uploads") == []
-    assert rules.versions(["uploads"]) == {"uploads": 3}
+    assert numbers(rules, ["uploads"]) == {"uploads": 3}
 
 
 def test_a_change_that_changes_nothing_is_none(rules: Rules) -> None:
     rules.add(rule("a"))
     rules.change("uploads", lambda stored: stored)
-    assert rules.versions(["uploads"]) == {"uploads": 1}
+    assert numbers(rules, ["uploads"]) == {"uploads": 1}
 
 
 def test_a_change_meanwhile_is_not_lost(rules: Rules) -> None:

@@ -145,6 +145,11 @@ MEMORY_MB = 512
 """MB of a function that sends, unless another is configured."""
 INGEST_MEMORY_MB = 512
 """MB of ingest."""
+BUCKET_RULES_BYTES = 50_331_648
+"""Of ingest's memory for the rules of one bucket, as `rules.cost` counts them when they are
+written; to read them takes some 2 seconds."""
+KEPT_RULES_BYTES = 2 * BUCKET_RULES_BYTES
+"""The same for the rules of all buckets of a batch, and those that are kept for the next one."""
 LISTEN_SECONDS = 15
 """Seconds for which a listener's call waits for events on AWS."""
 LISTEN_MEMORY_MB = 256

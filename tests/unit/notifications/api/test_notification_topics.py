@@ -12,7 +12,7 @@ from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.document import Part
-from bucketcast.rules import regexes
+from bucketcast.rules import cost
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
@@ -163,14 +163,14 @@ def test_conditions_on_unreadable_objects_are_refused(
 def test_expressions_too_large_for_ingest_together_are_refused(
     notifications: Notifications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
+    monkeypatch.setattr(cost, "BUCKET_RULES_BYTES", 80_000)
 
     def filtered(number: int) -> str:
         pattern = f"<FilterRule><Name>regex</Name><Value>{number}a{{60}}</Value></FilterRule>"
         return topic(str(number), f"<Filter><S3Key>{pattern}</S3Key></Filter>")
 
     notifications.put("uploads", config(filtered(1)), ANN)
-    with pytest.raises(S3Error, match="InvalidArgument: the regular expressions of the bucket"):
+    with pytest.raises(S3Error, match=r"InvalidArgument: .* would take 8.,... bytes"):
         notifications.put("uploads", config(filtered(2)), ANN)
     assert ids(notifications.get("uploads")) == ["1"]
 

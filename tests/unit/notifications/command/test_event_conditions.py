@@ -4,7 +4,7 @@ from shlex import split
 
 import pytest
 
-from bucketcast.rules import Rule, regexes
+from bucketcast.rules import Rule, cost
 from bucketcast.rules.conditions import Condition
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
@@ -130,10 +130,10 @@ def test_conditions_on_unreadable_objects_are_refused_by_add(
 def test_expressions_too_large_together_are_refused(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
+    monkeypatch.setattr(cost, "BUCKET_RULES_BYTES", 80_000)
     assert run(*ADD, "--regex", "1a{60}").code == 0
     ran = run(*ADD, "--regex", "2a{60}")
-    assert (ran.code, "100 are allowed" in ran.err) == (2, True)
+    assert (ran.code, "allowed are 80,000" in ran.err) == (2, True)
     (first,) = rules(aws)
     run("event", "disable", "uploads", first.id)
     assert run(*ADD, "--regex", "2a{60}").code == 0

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.destination import TopicArn
-from bucketcast.rules import Rule, RuleIndex, regexes
+from bucketcast.rules import Rule, RuleIndex, cost
 from bucketcast.rules.conditions import Condition
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, cells
@@ -71,7 +71,7 @@ ONE, TWO = (replace(RULE, conditions=(Condition("key", (f"{n}a{{60}}",), "regex"
         ([replace(RULE, arn="arn:minio:sqs::gone:webhook")], "no target webhook:gone"),
         ([replace(RULE, arn=TOPIC)], f"found no topic {TOPIC}"),
         ([replace(RULE, conditions=(Condition("tag:a", ("b",)),))], "tag:a=b needs facts about"),
-        ([ONE, TWO], "100 are allowed"),
+        ([ONE, TWO], "allowed are 80,000"),
         (
             [replace(RULE, arn=TOPIC, name="n"), replace(RULE, arn=TOPIC, name="n", prefix="a/")],
             f"found 2 active notifications n of {TOPIC}",
@@ -86,7 +86,7 @@ def test_what_cannot_be_added_can_only_be_disabled(
     rules: list[Rule],
     expected: str,
 ) -> None:
-    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
+    monkeypatch.setattr(cost, "BUCKET_RULES_BYTES", 80_000)
     table, on, off = Rules(TABLE, aws.dynamodb), tmp_path / "on.json", tmp_path / "off.json"
     table.change("uploads", lambda _: rules)
     on.write_text(run("event", "ls", "--json").out)

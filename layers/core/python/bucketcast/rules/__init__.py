@@ -4,32 +4,30 @@ A rule has event names, a prefix and a suffix, as in `mc event add`; `*` and `?`
 suffix are wildcards, as in MinIO. Prefix and suffix may not overlap in the key. `conditions` narrow
 it further.
 
-The index looks a key up by the prefix lengths that occur, shortest first, and stops where no longer
-prefix can match; each prefix has an index of suffixes in the same way. So the cost grows with the
-rules that match, not with the others.
+The index has the prefixes of all rules, and each prefix its suffixes, so that a match costs what
+the rules that match cost, and memory is linear in the text of the rules. A rule with wildcards is a
+regular expression.
 
-`conditions` and `regexes` check events, `grammar` and `listing` read and write rules as text,
-`loops` recognises endless loops, `access_events` finds events of a rule that no trail logs.
+`affixes`, `conditions` and `regexes` check events, `cost` counts memory, `grammar` and `listing`
+read and write rules as text, `loops` recognises endless loops, `access_events` finds events of a
+rule that no trail logs.
 """
 
-import fnmatch
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import product
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
 
 import msgspec
 
 from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.event.names import expand, spellings
-from bucketcast.rules.conditions import Condition, Fact
-from bucketcast.rules.regexes import RegexSet
-
-Match = Callable[[str], Any]
-Payload = TypeVar("Payload")
-_MISS: Any = object()
+from bucketcast.rules.affixes import Affixes
+from bucketcast.rules.conditions import Condition, Fact, How, test_of
+from bucketcast.rules.regexes import RegexSet, escape
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,25 +73,13 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "the rule is switched off" if self.disabled else elsewhere
         if not wanted.intersection(names):
             return f"the event is {' or '.join(names)}; the rule asks for {', '.join(self.events)}"
-        if not wildcard(f"{self.prefix}*")(event.key):
+        if not _has(event.key, f"{self.prefix}*"):
             return f"the key {event.key!r} does not begin with {self.prefix!r}"
-        if not wildcard(f"*{self.suffix}")(event.key):
+        if not _has(event.key, f"*{self.suffix}"):
             return f"the key {event.key!r} does not end with {self.suffix!r}"
-        if not wildcard(f"{self.prefix}*{self.suffix}")(event.key):
+        if not _has(event.key, f"{self.prefix}*{self.suffix}"):
             return f"prefix {self.prefix!r} and suffix {self.suffix!r} overlap in {event.key!r}"
         return next(filter(None, (condition.failure(event) for condition in self.conditions)), None)
-
-
-def patterns(*rules: Rule) -> set[str]:
-    """Return the regular expressions of rules that are not disabled."""
-    return {
-        pattern
-        for rule in rules
-        if not rule.disabled
-        for condition in rule.conditions
-        if condition.how == "regex"
-        for pattern in condition.values
-    }
 
 
 class Hit(NamedTuple):
@@ -108,22 +94,25 @@ class RuleIndex:
     """The rules of one bucket, compiled for matching."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        by_name: dict[str, list[_IndexedRule]] = {}
-        patterns: dict[str, int] = {}
-        for rule in sorted(rules, key=lambda rule: rule.id):
+        self._names: dict[str, int] = {}
+        by_prefix: dict[str, dict[str, list[_IndexedRule]]] = {}
+        by_regex: dict[str, list[_IndexedRule]] = {}
+        for rule in rules:
             if rule.disabled:
                 continue
-            entry = _IndexedRule(rule)
-            if entry.regex:
-                patterns.setdefault(entry.regex, len(patterns))
-            for name in dict.fromkeys(name for family in rule.events for name in expand(family)):
-                by_name.setdefault(name, []).append(entry)
-        # One set for all event names: most rules ask for the same ones, and a set takes memory.
-        regexes = RegexSet(list(patterns)) if patterns else None
-        self.instructions = regexes.instructions if regexes else 0
-        self._names = {
-            name: _Named(entries, patterns, regexes) for name, entries in by_name.items()
-        }
+            regex, conditions = searched(rule)
+            entry = _IndexedRule(rule, conditions, self._mask(rule.events))
+            if regex:
+                by_regex.setdefault(regex, []).append(entry)
+                continue
+            heads, tails = _ends(rule)
+            for head in heads:
+                suffixes = by_prefix.setdefault(head, {})
+                for tail in tails:
+                    suffixes.setdefault(tail, []).append(entry)
+        self._prefixes = Affixes({head: Affixes(tails) for head, tails in by_prefix.items()})
+        self._by_regex = [*by_regex.values()]
+        self._regexes = RegexSet(by_regex) if by_regex else None
 
     def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:
         """Return the matches; one per target, and one more per named rule.
@@ -132,81 +121,58 @@ class RuleIndex:
         Without `needed`, conditions on unknown facts hold.
         """
         hits: dict[str, Hit] = {}
+        mask = 0
         for name in spellings(event):
-            rules = self._names.get(name)
-            if rules is not None:
-                rules.match(event, hits, needed)
+            mask |= self._names.get(name, 0)
+        if not mask:
+            return ()
+        for entries in self._of_key(event.key):
+            for entry in entries:
+                if entry.names & mask and entry.slot not in hits and entry.matches(event, needed):
+                    hits[entry.slot] = entry.hit
         return hits.values()
 
-
-class _Named:
-    """The rules for one event name.
-
-    `patterns` maps a rule's regular expression to its index in `searched`.
-    """
-
-    __slots__ = ("_by_pattern", "_prefixes", "_searched")
-
-    def __init__(
-        self, entries: list["_IndexedRule"], patterns: Mapping[str, int], regexes: RegexSet | None
-    ) -> None:
-        self._prefixes = _index([entry for entry in entries if not entry.regex])
-        self._by_pattern: dict[int, list[_IndexedRule]] = {}
-        for entry in entries:
-            if entry.regex:
-                self._by_pattern.setdefault(patterns[entry.regex], []).append(entry)
-        self._searched = regexes.matching if regexes and self._by_pattern else None
-
-    def match(self, event: Event, hits: dict[str, Hit], needed: set[Fact] | None) -> None:
-        key = event.key
+    def _of_key(self, key: str) -> list[list["_IndexedRule"]]:
+        """Return the rules with a prefix and suffix of the key, or with a regex that matches it."""
+        found: list[list[_IndexedRule]] = []
         backwards = key[::-1]
         for suffixes in self._prefixes.along(key):
-            for entries in suffixes.along(backwards):
-                for entry in entries:
-                    if entry.slot not in hits and entry.matches(event, needed):
-                        hits[entry.slot] = entry.hit
-        if self._searched is not None:
-            for pattern in self._searched(key):
-                for entry in self._by_pattern.get(pattern, ()):
-                    if entry.slot not in hits and entry.matches(event, needed):
-                        hits[entry.slot] = entry.hit
+            found += suffixes.along(backwards)
+        if self._regexes is not None:
+            found += map(self._by_regex.__getitem__, self._regexes.matching(key))
+        return found
+
+    def _mask(self, events: Iterable[str]) -> int:
+        """Return a number with one bit for each single name of the events."""
+        for family in events:
+            if family not in self._names:
+                for name in expand(family):
+                    self._names.setdefault(name, 1 << len(self._names))
+                self._names[family] = reduce(or_, map(self._names.__getitem__, expand(family)))
+        return reduce(or_, map(self._names.__getitem__, events), 0)
 
 
 class _IndexedRule:
-    """A rule in the index: literal ends to look up, and further checks.
+    """A rule in the index: what is checked once a key has its prefix and suffix, or its regex."""
 
-    The index also looks up one regular expression for the key, together with those of other rules.
-    """
+    __slots__ = ("conditions", "hit", "names", "shortest", "slot")
 
-    __slots__ = ("conditions", "heads", "hit", "pattern", "regex", "shortest", "slot", "tails")
-
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, conditions: Iterable[Condition], names: int) -> None:
         self.hit = Hit(rule.to, rule.name or rule.id, bool(rule.name))
         self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
-        self.regex = next(
-            (condition.values[0] for condition in rule.conditions if _is_regex(condition)), ""
-        )
-        self.conditions = tuple(
-            condition for condition in rule.conditions if not _is_regex(condition)
-        )
-        head = re.split(r"[*?]", rule.prefix, maxsplit=1)[0]
-        tail = re.split(r"[*?]", rule.suffix[::-1], maxsplit=1)[0]
-        self.heads = _ends(rule, "prefix") if not head else (head,)
-        self.tails = _ends(rule, "suffix") if not tail else (tail,)
-        self.shortest = len(rule.prefix) + len(rule.suffix)
-        wild = self.regex or len(head) + len(tail) < self.shortest
-        self.pattern = wildcard(f"{rule.prefix}*{rule.suffix}") if wild else None
+        self.conditions = tuple((condition, test_of(condition)) for condition in conditions)
+        self.names = names
+        self.shortest = 0 if _is_wild(rule) else len(rule.prefix) + len(rule.suffix)
 
     def matches(self, event: Event, needed: set[Fact] | None) -> bool:
-        key = event.key
-        if not (self.pattern(key) if self.pattern else len(key) >= self.shortest):
+        if len(event.key) < self.shortest:
             return False
         if not self.conditions:
             return True
-        if not all(condition.holds(event) for condition in self.conditions):
+        if not all(condition.holds(event, test) for condition, test in self.conditions):
             return False
         unknown = {
-            fact for condition in self.conditions if (fact := condition.unknown_facts(event))
+            fact for condition, _ in self.conditions if (fact := condition.unknown_facts(event))
         }
         if needed is None or not unknown:
             return True
@@ -214,16 +180,35 @@ class _IndexedRule:
         return False
 
 
-def _ends(rule: Rule, operator: str) -> tuple[str, ...]:
-    """Return the prefixes of matching keys, or their suffixes reversed; "" is any."""
-    for condition in rule.conditions:
-        if condition.on == "key" and condition.how == operator and not condition.unless:
-            return (
-                condition.values
-                if operator == "prefix"
-                else tuple(end[::-1] for end in condition.values)
-            )
-    return ("",)
+def searched(rule: Rule) -> tuple[str, tuple[Condition, ...]]:
+    """Return the regular expression by which a rule is found, and the conditions to check then.
+
+    It is "" for a rule that is found by its prefix and suffix.
+    """
+    if _is_wild(rule):
+        return wildcard(f"{rule.prefix}*{rule.suffix}"), rule.conditions
+    found = next(filter(_is_regex, rule.conditions), None)
+    if found is None:
+        return "", rule.conditions
+    ends: Mapping[How, str] = {"prefix": rule.prefix, "suffix": rule.suffix}
+    return found.values[0], (
+        *(Condition("key", (end,), how) for how, end in ends.items() if end),
+        *(condition for condition in rule.conditions if condition is not found),
+    )
+
+
+def wildcard(pattern: str) -> str:
+    """Return a regular expression: `*` is any text, `?` one character, the rest literal."""
+    parts = re.split("([*?])", pattern)
+    return "(?s)" + "".join({"*": ".*", "?": "."}.get(part) or escape(part) for part in parts)
+
+
+def _has(key: str, pattern: str) -> bool:
+    return RegexSet([wildcard(pattern)]).any(key)
+
+
+def _is_wild(rule: Rule) -> bool:
+    return not {"*", "?"}.isdisjoint(rule.prefix + rule.suffix)
 
 
 def _is_regex(condition: Condition) -> bool:
@@ -232,43 +217,18 @@ def _is_regex(condition: Condition) -> bool:
     return single and not condition.unless
 
 
-def wildcard(pattern: str) -> Match:
-    """Return a whole-string matcher: `*` is any text, `?` one character, the rest literal."""
-    literal_brackets = pattern.replace("[", "[[]")
-    return re.compile(fnmatch.translate(literal_brackets)).match
+def _ends(rule: Rule) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the prefixes of matching keys, and their suffixes reversed; "" is any.
 
-
-class _Affixes(Generic[Payload]):
-    """Payloads by the text that a key begins with."""
-
-    __slots__ = ("_lengths", "_nodes")
-
-    def __init__(self, payloads: dict[str, Payload]) -> None:
-        self._lengths = sorted({len(affix) for affix in payloads})
-        nodes: dict[str, Payload | None] = {}
-        for affix in payloads:
-            # A longer affix leaves an entry at each shorter length, so that a miss ends the search.
-            for length in self._lengths:
-                if length < len(affix):
-                    nodes.setdefault(affix[:length])
-        nodes.update(payloads)
-        self._nodes = nodes
-
-    def along(self, text: str) -> Iterator[Payload]:
-        size, get = len(text), self._nodes.get
-        for length in self._lengths:
-            if length > size:
-                return
-            payload = get(text[:length], _MISS)
-            if payload is _MISS:
-                return
-            if payload is not None:
-                yield payload
-
-
-def _index(entries: Iterable[_IndexedRule]) -> _Affixes[_Affixes[list[_IndexedRule]]]:
-    heads: dict[str, dict[str, list[_IndexedRule]]] = {}
-    for entry in entries:
-        for head, tail in product(entry.heads, entry.tails):
-            heads.setdefault(head, {}).setdefault(tail, []).append(entry)
-    return _Affixes({head: _Affixes(tails) for head, tails in heads.items()})
+    Only one of both has several: all pairs of them would be too many.
+    """
+    given: dict[str, tuple[str, ...]] = {
+        condition.how: condition.values
+        for condition in rule.conditions
+        if condition.on == "key" and not condition.unless
+    }
+    heads = (rule.prefix,) if rule.prefix else given.get("prefix", ("",))
+    tails = (rule.suffix,) if rule.suffix else given.get("suffix", ("",))
+    if len(heads) > 1 < len(tails):
+        tails = ("",)
+    return heads, [tail[::-1] for tail in tails]

@@ -16,7 +16,7 @@ a condition on them then holds, so that no event is lost.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Flag, auto
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,7 @@ import msgspec
 from bucketcast.errors import did_you_mean
 from bucketcast.event import Event
 from bucketcast.event.encoded_words import decode
-from bucketcast.rules.regexes import RegexSet
+from bucketcast.rules.regexes import LONGEST, RegexSet
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -90,12 +90,14 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
             return NOTHING if getattr(event, self.on) is not None else Fact.HEAD
         return NOTHING
 
-    def holds(self, event: Event) -> bool:
-        """Return True if the event meets the condition, or needed facts are unknown."""
+    def holds(self, event: Event, test: Test | None = None) -> bool:
+        """Return True if the event meets the condition, or needed facts are unknown.
+
+        `test` is its test, where that is kept.
+        """
         if self.unknown_facts(event):
             return True
-        test = _build_test(self)
-        return any(map(test, self._values(event))) is not self.unless
+        return any(map(test or test_of(self), self._values(event))) is not self.unless
 
     def failure(self, event: Event) -> str | None:
         """Return the reason why the event does not meet the condition; None if it does."""
@@ -148,7 +150,7 @@ def check(condition: Condition) -> None:
         raise ValueError(f"{on} does not support '{condition.how}'; allowed is {allowed}")
     if not condition.values:
         raise ValueError(f"{on}: no value; at least one is needed")
-    _build_test(condition)
+    test_of(condition)
 
 
 def size_range(text: str) -> tuple[int, int | None]:
@@ -174,8 +176,7 @@ def _bytes(text: str) -> int:
     return int(size[1]) * (_UNITS | _BINARY)[unit]
 
 
-@lru_cache(maxsize=4096)
-def _build_test(condition: Condition) -> Test:
+def test_of(condition: Condition) -> Test:
     """Return a function that tests a value of an event.
 
     Raises:
@@ -189,6 +190,9 @@ def _build_test(condition: Condition) -> Test:
     if condition.how == "suffix":
         return lambda text: text.endswith(values)
     if condition.how == "regex":
+        longest = max(map(len, values))
+        if longest > LONGEST:
+            raise ValueError(f"a regular expression of {longest} characters; {LONGEST} are allowed")
         return RegexSet(values).any
     if condition.how == "range":
         ranges = [size_range(text) for text in values]

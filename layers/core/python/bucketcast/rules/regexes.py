@@ -1,65 +1,66 @@
-r"""Sets of regular expressions, matched in linear time and in bounded memory.
+"""Sets of regular expressions, matched in linear time and in bounded memory.
 
-RE2 matches a set of patterns in one pass over the text, but does not compile a set whose program
-and states exceed its memory. `RegexSet` then compiles halves of the set, down to single patterns;
-so each 8 MiB add one pass, and no pattern fails because of the others.
+RE2 matches a set of patterns in one pass over the text. It keeps the states that it has seen of
+them until they fill the memory of the set, which grows with its program.
 
 Source: RE2's `set.h` and `re2.h` (`max_mem`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    import re2
+from collections.abc import Iterable
+from typing import Any, Final
 
 LONGEST: Final = 1_000
 """Longest pattern, in characters."""
-MAX_INSTRUCTIONS: Final = 1_000_000
-"""Most RE2 instructions of one bucket's patterns: about 55 MB and 2 s of ingest."""
+_SET_BYTES: Final = 1 << 16
+_INSTRUCTION_BYTES: Final = 128
+"""Of which RE2 needs some 100 to compile, and then for its program and states."""
 
 
 class RegexSet:
     """Find the patterns that match a whole text.
 
     Raises:
-        ValueError: a pattern is longer than `LONGEST`, is not RE2 syntax (lookaround and
-            back-references cannot be matched in linear time) or is too large by itself.
+        ValueError: a pattern is not RE2 syntax (lookaround and back-references cannot be matched in
+            linear time), or is too large by itself.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self.instructions = sum(map(instructions, patterns))
-        self._sets = list(_compile(patterns, 0))
+    def __init__(self, patterns: Iterable[str]) -> None:
+        import re2  # noqa: PLC0415 - only where a rule has a regular expression
+
+        patterns = [*patterns]
+        self._set = re2.Set.FullMatchSet(_options(size(patterns)))
+        for pattern in patterns:
+            self._set.Add(pattern)
+        self._set.Compile()
 
     def matching(self, text: str) -> list[int]:
         """Return the indexes of the patterns that match, in no order."""
-        encoded = text.encode("utf-8", "replace")
-        if len(self._sets) == 1:
-            return self._sets[0][1].Match(encoded) or []
-        return [
-            first + index
-            for first, patterns in self._sets
-            for index in patterns.Match(encoded) or ()
-        ]
+        return self._set.Match(text.encode("utf-8", "replace")) or []
 
     def any(self, text: str) -> bool:
         """Return True if at least one pattern matches."""
-        encoded = text.encode("utf-8", "replace")
-        return any(patterns.Match(encoded) for _, patterns in self._sets)
+        return bool(self.matching(text))
 
 
-def instructions(pattern: str) -> int:
-    """Return the size of the pattern's program, in RE2 instructions.
+def size(patterns: Iterable[str]) -> int:
+    """Return the most bytes that a set of these patterns takes.
 
     Raises:
-        ValueError: RE2 cannot compile the pattern; the text has the reason.
+        ValueError: RE2 cannot compile a pattern; the text has the reason.
     """
+    return _SET_BYTES + _INSTRUCTION_BYTES * sum(map(_instructions, patterns))
+
+
+def escape(text: str) -> str:
+    """Return a regular expression that matches this text only."""
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
-    if len(pattern) > LONGEST:
-        raise ValueError(
-            f"a regular expression of {len(pattern)} characters; {LONGEST} are allowed"
-        )
+    return str(re2.escape(text))
+
+
+def _instructions(pattern: str) -> int:
+    import re2  # noqa: PLC0415 - only where a rule has a regular expression
+
     try:
         return int(re2.compile(pattern, _options()).programsize)
     except re2.error as error:
@@ -69,49 +70,12 @@ def instructions(pattern: str) -> int:
         ) from None
 
 
-def check_total(patterns: Iterable[str]) -> None:
-    """Check that the patterns of one bucket fit into ingest's memory together.
-
-    Raises:
-        ValueError: their programs have more than `MAX_INSTRUCTIONS`.
-    """
-    total = sum(map(instructions, set(patterns)))
-    if total > MAX_INSTRUCTIONS:
-        raise ValueError(
-            f"the regular expressions of the bucket take {total:,} RE2 instructions; "
-            f"{MAX_INSTRUCTIONS:,} are allowed: use --prefix and --suffix, or repeat less in them"
-        )
-
-
-def _compile(patterns: Sequence[str], first: int) -> Iterator[tuple[int, "re2.Set"]]:
-    """Yield as few sets of adjacent patterns as possible, each with the index of its first."""
-    import re2  # noqa: PLC0415 - only where a rule has a regular expression
-
-    if not patterns:
-        return
-    compiled = re2.Set.FullMatchSet(_options())
-    for pattern in patterns:
-        compiled.Add(pattern)
-    try:
-        compiled.Compile()
-    except re2.error:
-        if len(patterns) == 1:
-            raise ValueError(
-                f"the regular expression {patterns[0]!r} takes too much memory: shorten it, or "
-                "repeat less in it"
-            ) from None
-        half = len(patterns) // 2
-        yield from _compile(patterns[:half], first)
-        yield from _compile(patterns[half:], first + half)
-    else:
-        yield first, compiled
-
-
-def _options() -> Any:
+def _options(size: int = 8 << 20) -> Any:
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = size
     return options
 
 

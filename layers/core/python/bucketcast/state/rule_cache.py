@@ -7,10 +7,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
+from bucketcast.limits import KEPT_RULES_BYTES
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
-from bucketcast.rules.regexes import MAX_INSTRUCTIONS
-from bucketcast.state.rules import Rules
+from bucketcast.state.rules import Rules, Version
 
 
 class MoreRules(Protocol):
@@ -28,9 +28,9 @@ class MoreRules(Protocol):
 class UnreadableRules(RuleIndex):
     """Stands in for a bucket's unreadable rules; matching raises the reason."""
 
-    def __init__(self, bucket: str, error: Exception) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(())
-        self._reason = f"the rules of {bucket} cannot be read: {type(error).__name__}: {error}"
+        self._reason = reason
 
     def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
         raise BucketcastError(self._reason)
@@ -39,14 +39,14 @@ class UnreadableRules(RuleIndex):
 class RuleCache:
     """The indexes of buckets' rules, cached while they do not change.
 
-    Before more are read, the least recently used are forgotten until the others' regular
-    expressions are no more than two buckets may have.
+    Together they cost no more than `KEPT_RULES_BYTES`: the least recently used are forgotten before
+    more are read. Where those of one batch cost more, the buckets that cost most have to wait.
     """
 
     def __init__(self, rules: Rules, more: MoreRules | None = None) -> None:
         self._rules = rules
         self._more = more
-        self._cached: dict[str, tuple[int, RuleIndex]] = {}
+        self._cached: dict[str, tuple[Version, RuleIndex]] = {}
 
     def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
         """Return the current rules of these buckets; a bucket that never had one is missing.
@@ -56,25 +56,37 @@ class RuleCache:
         indexes: dict[str, RuleIndex] = {}
         more = {self._more.partition} if self._more else set()
         versions = self._rules.versions(buckets | more) if buckets else {}
-        version_of_more = versions.pop(self._more.partition, 0) if self._more else 0
-        for bucket, version in versions.items():
-            entry = self._cached.pop(bucket, None)
-            if entry is None or entry[0] != version:
-                self._forget()
-                try:
-                    entry = (version, RuleIndex(self._rules.of(bucket)))
-                except (BotoCoreError, ClientError):
-                    raise  # errors of the table concern all buckets
-                except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
-                    indexes[bucket] = UnreadableRules(bucket, error)
-                    continue
-            self._cached[bucket] = entry  # the last one used
-            indexes[bucket] = entry[1]
-        return self._more.add_to(indexes, buckets, version_of_more) if self._more else indexes
+        version_of_more = versions.pop(self._more.partition if self._more else "", Version())
+        needed = 0
+        for bucket, version in sorted(versions.items(), key=lambda item: item[1].cost):
+            needed += version.cost
+            indexes[bucket] = self._index(bucket, version, needed)
+        if self._more:
+            return self._more.add_to(indexes, buckets, version_of_more.number)
+        return indexes
 
-    def _forget(self) -> None:
-        total = sum(index.instructions for _, index in self._cached.values())
-        for bucket in [*self._cached]:
-            if total <= 2 * MAX_INSTRUCTIONS:
-                break
-            total -= self._cached.pop(bucket)[1].instructions
+    def _index(self, bucket: str, version: Version, needed: int) -> RuleIndex:
+        """Return a bucket's index; `needed` is the cost of the batch with this bucket."""
+        if needed > KEPT_RULES_BYTES:
+            return UnreadableRules(
+                f"the rules of {bucket} wait: with other buckets' they take {needed:,} bytes; "
+                f"allowed at once are {KEPT_RULES_BYTES:,}"
+            )
+        cached, index = self._cached.pop(bucket, (None, None))
+        if index is None or cached != version:
+            self._forget(version.cost)
+            try:
+                index = RuleIndex(self._rules.in_order(bucket))
+            except (BotoCoreError, ClientError):
+                raise  # errors of the table concern all buckets
+            except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
+                return UnreadableRules(
+                    f"the rules of {bucket} cannot be read: {type(error).__name__}: {error}"
+                )
+        self._cached[bucket] = (version, index)  # the last one used
+        return index
+
+    def _forget(self, more: int) -> None:
+        total = more + sum(version.cost for version, _ in self._cached.values())
+        while total > KEPT_RULES_BYTES:
+            total -= self._cached.pop(next(iter(self._cached)))[0].cost

@@ -12,10 +12,10 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.errors import BucketcastError
-from bucketcast.rules import Rule
+from bucketcast.rules import Rule, cost
 from bucketcast.state import rule_items
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition, refusals
 
@@ -33,6 +33,13 @@ Edit = Callable[[list[Rule]], list[Rule]]
 
 class RuleExistsError(BucketcastError):
     """The same rule exists already."""
+
+
+class Version(NamedTuple):
+    """A change number, and what the rules of the bucket cost since then."""
+
+    number: int = 0
+    cost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +141,15 @@ class Rules:
         )
         return sorted(item[PARTITION_KEY]["S"] for page in pages for item in page["Items"])
 
-    def versions(self, buckets: Iterable[str]) -> dict[str, int]:
-        """Return the change number of each bucket that ever had a rule.
+    def versions(self, buckets: Iterable[str]) -> dict[str, Version]:
+        """Return the change number of each bucket that ever had a rule, and what its rules cost.
 
         Raises:
             BucketcastError: the table is too busy to return all of them.
         """
         give_up_at = time.monotonic() + _BUSY_SECONDS
         keys = [{PARTITION_KEY: {"S": name}, SORT_KEY: {"S": _VERSION}} for name in sorted(buckets)]
-        versions: dict[str, int] = {}
+        versions: dict[str, Version] = {}
         for start in range(0, len(keys), _BATCH_GET):
             keys_left: Any = {
                 self._table: {"Keys": keys[start : start + _BATCH_GET], "ConsistentRead": True}
@@ -150,7 +157,9 @@ class Rules:
             while keys_left:
                 response = self._client.batch_get_item(RequestItems=keys_left)
                 for item in response["Responses"].get(self._table, ()):
-                    versions[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
+                    cost_then = item.get("cost", {}).get("N", "0")  # listeners have none
+                    version = Version(int(item["version"]["N"]), int(cost_then))
+                    versions[item[PARTITION_KEY]["S"]] = version
                 keys_left = response.get("UnprocessedKeys")
                 if keys_left:  # the table is busy, and more so if it is called again at once
                     if time.monotonic() > give_up_at:
@@ -187,11 +196,12 @@ class Rules:
         unused = [rule_items.name(number) for number in range(len(parts), stored.pages)]
         changes += map(items.delete_part, unused)
         version: Any = {
-            "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
+            "UpdateExpression": "SET version=:next, written=:next, pages=:pages, cost=:cost",
             "ConditionExpression": "version = :seen",
             "ExpressionAttributeValues": {
                 ":next": written,
                 ":pages": {"N": str(len(parts))},
+                ":cost": {"N": str(cost.cost(rules))},
                 ":seen": {"N": str(stored.version)},
             },
         }

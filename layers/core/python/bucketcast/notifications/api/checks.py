@@ -10,8 +10,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.event.names import expand
 from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.document import Part, is_notified
-from bucketcast.rules import Rule, access_events, patterns
-from bucketcast.rules.regexes import check_total
+from bucketcast.rules import Rule, access_events, cost
 from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
@@ -133,14 +132,12 @@ def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: 
     """Check that ingest supports the new rules.
 
     Raises:
-        S3Error: it may not read the objects, or the regular expressions are too large.
+        S3Error: it may not read the objects.
+        BucketcastError: the rules cost too much.
     """
     new = _new_rules(wanted, stored)
     for rule in new:
         if reason := missing_permission(rule, deployment):
             raise S3Error("InvalidArgument", reason)
-    if patterns(*new):
-        try:
-            check_total(patterns(*wanted))
-        except ValueError as error:
-            raise S3Error("InvalidArgument", str(error)) from None
+    if new:
+        cost.check(wanted)

@@ -11,9 +11,8 @@ from bucketcast.deployment import Deployed
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, ConfigError
 from bucketcast.notifications import document as notifications
-from bucketcast.rules import Rule, patterns
+from bucketcast.rules import Rule, cost
 from bucketcast.rules.grammar import texts
-from bucketcast.rules.regexes import check_total
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.table import TopicTable
 
@@ -131,9 +130,9 @@ def problems(
         yield ConfigError(f"{new[0].bucket}: conditions", "not readable", reason)
     active = [rule for rule in after if not rule.disabled]
     try:
-        check_total(patterns(*active))
-    except ValueError as error:
-        yield ConfigError(f"{active[0].bucket}: conditions", "too large", str(error))
+        cost.check(active)
+    except BucketcastError as error:
+        yield ConfigError(f"{active[0].bucket}: rules", "too large", str(error))
     ids = Counter((rule.name, rule.arn) for rule in active if isinstance(rule.to, TopicArn))
     for (id_, arn), number in ids.items():
         if number > 1:  # a client that merges or writes back notifications would keep one
