@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.aws.answers import is_no_answer
 from bucketcast.errors import BucketcastError
 from glue_jobs.aws import client
 
@@ -24,13 +23,7 @@ ABSENT: Final = ""
 """The ETag of a file that does not exist."""
 _KEYS_PER_CALL: Final = 1_000
 """The most objects that one call removes."""
-_HINTS: Final = {
-    "AccessDenied": "grant the job's role s3:GetObject and s3:ListBucket there",
-    "NoSuchBucket": "there is no such bucket",
-    "NoSuchKey": "there is no such object",
-    "404": "there is no such object",
-    "403": "grant the job's role s3:GetObject and s3:ListBucket there",
-}
+DENIED: Final = {"403", "AccessDenied"}
 _CONFLICTS: Final = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
 _MISSING: Final = {"NoSuchKey", "NoSuchBucket", "404"}
 
@@ -41,10 +34,6 @@ class FileError(BucketcastError):
 
 class MissingFileError(FileError):
     """The file does not exist."""
-
-
-class UnreachableError(FileError):
-    """S3 cannot be reached now, or broke off; trying again may help."""
 
 
 class ConflictError(FileError):
@@ -69,7 +58,7 @@ def read_with_etag(url: str) -> tuple[bytes, str]:
         FileError: it cannot be read.
     """
     path = _local(url)
-    with _file_errors(url):
+    with errors(url):
         if path:
             content = path.read_bytes()
             return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
@@ -87,7 +76,7 @@ def write(url: str, content: bytes, *, replaces: str | None = None, media_type: 
         FileError: it cannot be written.
     """
     path = _local(url)
-    with _file_errors(url):
+    with errors(url):
         if path:
             _write(path, content, replaces)
             return
@@ -107,7 +96,7 @@ def list_files(folder: str) -> list[str]:
     """
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
-    with _file_errors(folder):
+    with errors(folder):
         if path:
             # A leading dot marks files that are being written, and Spark's own.
             paths = (file for file in path.rglob("[!.]*") if file.is_file())
@@ -123,7 +112,7 @@ def list_folders(folder: str) -> list[str]:
     """
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
-    with _file_errors(folder):
+    with errors(folder):
         if path:
             return sorted(child.name for child in path.iterdir() if child.is_dir())
         return [
@@ -149,7 +138,7 @@ def remove(folder: str) -> None:
     """
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
-    with _file_errors(folder):
+    with errors(folder):
         if path:
             shutil.rmtree(path, ignore_errors=True)
             return
@@ -192,7 +181,12 @@ def _location(url: str) -> dict[str, str]:
 
 
 @contextmanager
-def _file_errors(url: str) -> Iterator[None]:
+def errors(url: str) -> Iterator[None]:
+    """Turn the errors of S3's client into errors that name what was read or written.
+
+    Raises:
+        FileError: instead of these.
+    """
     try:
         yield
     except FileNotFoundError:
@@ -202,7 +196,7 @@ def _file_errors(url: str) -> Iterator[None]:
     except ClientError as error:
         raise _file_error(url, error) from error
     except BotoCoreError as error:
-        raise UnreachableError(f"{url}: S3 cannot be reached: {error}") from error
+        raise FileError(f"{url}: S3 cannot be reached: {error}") from error
 
 
 def _file_error(url: str, error: ClientError) -> FileError:
@@ -210,7 +204,7 @@ def _file_error(url: str, error: ClientError) -> FileError:
     code = details.get("Code", "")
     if code in _CONFLICTS:
         return ConflictError(f"{url} was written by another process meanwhile")
-    message = f"{url}: {_HINTS.get(code) or details.get('Message') or error} ({code})"
-    if code in _MISSING:
-        return MissingFileError(message)
-    return (UnreachableError if is_no_answer(error) else FileError)(message)
+    if code in DENIED:
+        hint = "; `buckets` in [pipeline] names what the jobs may read"
+        return FileError(f"{url}: {error}{hint}")
+    return (MissingFileError if code in _MISSING else FileError)(f"{url}: {error}")

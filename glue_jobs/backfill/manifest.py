@@ -14,11 +14,10 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Final, NamedTuple
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.errors import BucketcastError
 from bucketcast.settings.pipeline import Backfill
 from glue_jobs import files, not_sent
 from glue_jobs.aws import client
@@ -113,18 +112,17 @@ def _read_object(bucket: str, entry: _Entry, *, versions: bool) -> Row | NotSent
     """Return the object or version as S3 has it now, or the reason why it cannot be sent.
 
     Raises:
-        BucketcastError: S3 does not answer.
+        FileError: S3 does not answer.
     """
     named = {"VersionId": entry.version} if entry.version and versions else {}
-    try:
-        head = client("s3").head_object(Bucket=bucket, Key=entry.key, **named)
-    except ClientError as error:
-        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        if status not in _REASONS:
-            raise BucketcastError(f"s3://{bucket}/{entry.key} cannot be read: {error}") from None
-        return NotSent(bucket, entry.key, entry.version, _REASONS[HTTPStatus(status)])
-    except BotoCoreError as error:
-        raise BucketcastError(f"s3://{bucket}/{entry.key} cannot be read: {error}") from None
+    with files.errors(f"s3://{bucket}/{entry.key}"):
+        try:
+            head = client("s3").head_object(Bucket=bucket, Key=entry.key, **named)
+        except ClientError as error:
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            if status not in _REASONS:
+                raise
+            return NotSent(bucket, entry.key, entry.version, _REASONS[HTTPStatus(status)])
     if entry.version and entry.version != head.get("VersionId", "null"):
         return NotSent(bucket, entry.key, entry.version, _NONCURRENT)
     return Row(

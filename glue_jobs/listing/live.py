@@ -5,15 +5,13 @@ Documents: ListObjectVersions and GetBucketVersioning of the Amazon S3 API.
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
-from bucketcast.errors import BucketcastError
+from glue_jobs import files
 from glue_jobs.aws import client
 from glue_jobs.listing.ranges import Page, Range, plan
 from glue_jobs.listing.schema import LISTING, Listing, Row
@@ -22,10 +20,6 @@ _RANGES_PER_CORE: Final = 8  # a core that finishes early takes another
 _PARALLEL_PROBES: Final = 16
 _KEYS_PER_PROBE: Final = 100  # S3 answers sooner, and the driver reads the answer sooner
 _KEYS_PER_PAGE: Final = 1000  # the most that S3 gives
-_HINTS: Final = {
-    "NoSuchBucket": "there is no such bucket",
-    "AccessDenied": "grant the job's role s3:ListBucketVersions and s3:GetBucketVersioning on it",
-}
 
 
 def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
@@ -35,10 +29,10 @@ def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
     number of cores alone. Objects written during the listing may or may not be among the rows.
 
     Raises:
-        BucketcastError: there is no such bucket, or it may not be listed.
+        FileError: there is no such bucket, or it may not be listed.
     """
     taken = datetime.now(UTC)
-    with _listing_errors(bucket):
+    with files.errors(f"s3://{bucket}/{prefix}"):
         versioned = "Status" in client("s3").get_bucket_versioning(Bucket=bucket)
         with ThreadPoolExecutor(_PARALLEL_PROBES) as pool:
             parts = _RANGES_PER_CORE * spark.sparkContext.defaultParallelism
@@ -75,9 +69,9 @@ def list_range(bucket: str, prefix: str, part: Range, *, versioned: bool) -> Ite
     """Yield the rows of one range.
 
     Raises:
-        BucketcastError: the bucket cannot be listed.
+        FileError: the bucket cannot be listed.
     """
-    with _listing_errors(bucket):
+    with files.errors(f"s3://{bucket}/{prefix}"):
         for entries in _pages(bucket, prefix, part.after, versioned=versioned):
             for entry in entries:
                 if part.after < entry["Key"] and part.reaches(entry["Key"]):
@@ -116,18 +110,3 @@ def _row(bucket: str, entry: Any, *, versioned: bool) -> Row:
         etag and etag.strip('"'),
         entry.get("StorageClass"),
     )
-
-
-@contextmanager
-def _listing_errors(bucket: str) -> Iterator[None]:
-    try:
-        yield
-    except ClientError as error:
-        details: Any = error.response.get("Error", {})
-        code = details.get("Code", "")
-        reason = _HINTS.get(code) or details.get("Message") or str(error)
-        message = f"the bucket {bucket} cannot be listed: {reason} ({code})"
-        raise BucketcastError(message) from error
-    except BotoCoreError as error:
-        message = f"the bucket {bucket} cannot be listed: S3 cannot be reached: {error}"
-        raise BucketcastError(message) from error

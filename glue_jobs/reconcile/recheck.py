@@ -13,10 +13,9 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 from pyspark.sql import DataFrame
 
-from bucketcast.errors import BucketcastError
 from bucketcast.ingest.aws.head_object import event_fields
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.mirror.synthetic import (
@@ -28,6 +27,7 @@ from bucketcast.mirror.synthetic import (
 )
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import TAG
+from glue_jobs import files
 from glue_jobs.aws import client
 from glue_jobs.columns import schema
 from glue_jobs.listing.schema import unix_ms
@@ -40,7 +40,6 @@ _PATHS_PER_CALL: Final = 500
 _THREADS: Final = 16
 _NOT_FOUND: Final = {"404", "NoSuchKey", "MethodNotAllowed"}
 """The codes of HeadObject and GetObjectTagging for a key without an object, or a delete marker."""
-_REFUSED: Final = {"403", "AccessDenied"}
 _ENCRYPTED: Final = "400"
 """HeadObject's status for an object encrypted with a customer's key."""
 
@@ -113,6 +112,11 @@ class Context(NamedTuple):
     bucket: str
     rules: tuple[Rule, ...]
     began: int
+
+    @property
+    def has_tag_conditions(self) -> bool:
+        """True if a rule asks for tags."""
+        return any(on.on.startswith(TAG) for rule in self.rules for on in rule.conditions)
 
 
 def read_states(suspects: DataFrame, context: Context) -> DataFrame:
@@ -214,28 +218,25 @@ def read_object(context: Context, key: str) -> Found | None:
     """Return the object as S3 has it now, with what the rules ask for; None if there is none.
 
     Raises:
-        BucketcastError: it cannot be read.
+        FileError: it cannot be read.
     """
     address = {"Bucket": context.bucket, "Key": key}
     tags: dict[str, Any] = {}
-    try:
-        # Before the head, whose time then shows that an object was replaced since.
-        if any(
-            condition.on.startswith(TAG) for rule in context.rules for condition in rule.conditions
-        ):
-            pairs = client("s3").get_object_tagging(**address)["TagSet"]
-            tags["tags"] = [(tag["Key"], tag["Value"]) for tag in pairs]
-        response = client("s3").head_object(**address)
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code in _NOT_FOUND:
-            return None
-        if code != _ENCRYPTED and code not in _REFUSED:
-            raise BucketcastError(_error_message(context.bucket, key, code, error)) from None
-        listed = _read_listed(context.bucket, key)
-        return listed and Found(listed, tags)
-    except BotoCoreError as error:
-        raise BucketcastError(f"s3://{context.bucket}/{key} cannot be read: {error}") from None
+    with files.errors(f"s3://{context.bucket}/{key}"):
+        try:
+            # Before the head, whose time then shows that an object was replaced since.
+            if context.has_tag_conditions:
+                pairs = client("s3").get_object_tagging(**address)["TagSet"]
+                tags["tags"] = [(tag["Key"], tag["Value"]) for tag in pairs]
+            response = client("s3").head_object(**address)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code in _NOT_FOUND:
+                return None
+            if code != _ENCRYPTED and code not in files.DENIED:
+                raise
+            listed = _read_listed(context.bucket, key)
+            return listed and Found(listed, tags)
     fields = event_fields(response) | tags
     found = Object(
         context.bucket,
@@ -250,26 +251,13 @@ def read_object(context: Context, key: str) -> Found | None:
 
 
 def _read_listed(bucket: str, key: str) -> Object | None:
-    """Return the object from a listing, which needs no encryption key and no s3:GetObject.
-
-    Raises:
-        BucketcastError: the bucket may not be listed either.
-    """
-    try:
-        response: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
-    except ClientError as error:
-        code = error.response["Error"]["Code"]
-        raise BucketcastError(_error_message(bucket, key, code, error)) from None
+    """Return the object from a listing, which needs no encryption key and no s3:GetObject."""
+    response: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
     for entry in response.get("Contents", ()):
         if entry["Key"] == key:
             etag, at = entry["ETag"].strip('"'), unix_ms(entry["LastModified"])
             return Object(bucket, key, None, entry["Size"], etag, at, entry.get("StorageClass"))
     return None
-
-
-def _error_message(bucket: str, key: str, code: str, error: ClientError) -> str:
-    hint = f"; grant the job's role s3:GetObject, s3:GetObjectTagging and s3:ListBucket on {bucket}"
-    return f"s3://{bucket}/{key} cannot be read: {error}{hint if code in _REFUSED else ''}"
 
 
 def _changed_at(current: Object | None, row: StoredRow | None) -> int:

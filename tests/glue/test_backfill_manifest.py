@@ -117,7 +117,7 @@ def test_an_object_that_s3_refuses_has_its_reason(
 
 def test_an_answer_that_is_no_refusal_ends_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, refusal(503))
-    with pytest.raises(BucketcastError, match=r"s3://of-a-manifest/a cannot be read: .*503"):
+    with pytest.raises(BucketcastError, match=r"^s3://of-a-manifest/a: .*503"):
         manifest._read_object(BUCKET, manifest._Entry("a", None), versions=False)
 
 

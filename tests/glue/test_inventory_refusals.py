@@ -120,10 +120,9 @@ def test_a_missing_or_cut_data_file_ends_the_job(
         damage(file)
         with pytest.raises(Exception, match=r".") as error:
             listing.read(spark, "b", url).objects.collect()
-        assert file.name in reason(error.value)
-        return reason(error.value)
+        return reason(error.value).replace(file.name, "FILE")
 
-    assert "does not exist" in refuse(lambda file: file.unlink())
+    assert re.search(r"FILE does not exist|does not exist: .*FILE", refuse(Path.unlink))
     assert refuse(lambda file: file.write_bytes(file.read_bytes()[:-1]))
 
 

@@ -166,15 +166,15 @@ def test_a_version_without_an_id_is_null_or_none(
 
 @pytest.mark.usefixtures("aws")
 def test_a_missing_bucket_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(BucketcastError, match="no-such-one cannot be listed: there is no such"):
+    with pytest.raises(BucketcastError, match=r"^s3://no-such-one/: .*NoSuchBucket"):
         live.read(spark, "no-such-one")
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_bucket_that_may_not_be_listed_names_the_rights(spark: SparkSession) -> None:
+def test_a_bucket_that_may_not_be_listed_names_the_option(spark: SparkSession) -> None:
     with Stubber(client("s3")) as stubber:
         stubber.add_client_error("get_bucket_versioning", "AccessDenied", "Access Denied")
-        with pytest.raises(BucketcastError, match="grant the job's role s3:ListBucketVersions"):
+        with pytest.raises(BucketcastError, match=r"GetBucketVersioning.*`buckets` in \[pipe"):
             live.read(spark, "theirs")
 
 
