@@ -57,7 +57,7 @@ class Delivery(Construct):
                 "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
                 "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_STATE_TABLE": table.table_name,
-                **egress(target.kind, deploy.egress, local=context.local),
+                **egress(deploy.egress, local=context.local),
             },
             memory=deploy.memory,
             timeout=Duration.seconds(deploy.timeout),

@@ -117,7 +117,7 @@ class DynamicTargets(Construct):
                 "BUCKETCAST_QUEUES": self._ingest.queues,
                 "BUCKETCAST_QUEUE_PREFIX": f"{self._prefix}{kind}-",
                 "BUCKETCAST_TOPICS": msgspec.json.encode(self._config.topics).decode(),
-                **egress(kind, Egress(options.allow_private), local=context.local),
+                **egress(Egress(options.allow_private), local=context.local),
             },
             memory=options.memory,
             timeout=Duration.seconds(TIMEOUT_SECONDS),

@@ -45,6 +45,6 @@ def join(scope: Construct, function: Function, name: str, options: FunctionOptio
         )
 
 
-def egress(kind: str, allowed: Egress, *, local: bool) -> dict[str, str]:
-    """Return the variable that limits the addresses a webhook's function calls; none locally."""
-    return {VARIABLE: allowed.to_text()} if kind == "webhook" and not local else {}
+def egress(allowed: Egress, *, local: bool) -> dict[str, str]:
+    """Return the variable that limits the addresses a function connects to; none locally."""
+    return {} if local else {VARIABLE: allowed.to_text()}

@@ -7,6 +7,7 @@ log     as `case`, only those that keep every event
 formatted  as `case`, only kinds with a choice
 shaped  as `case`, each in every dialect (option `shape`) that the layout supports
 server_case  once for each server, in its first layout: for tests that do not depend on the layout
+resolved_case  as `server_case`, only kinds that can be told the addresses of a name
 readable  as `case`, only those that `examples/consume.py` reads from a server
 resumable  as `readable`, only those that keep what one reader has not confirmed
 ===========  ======================================================================================
@@ -32,6 +33,8 @@ def _first_of_each_server(kind: str) -> list[Layout]:
     return [next(group) for _, group in groupby(layouts(kind), lambda layout: layout.server)]
 
 
+RESOLVES_BY_ITSELF = "kafka"
+"""librdkafka, which neither takes addresses nor a connected socket."""
 RESUMABLE = "mqtt", "nats-jetstream", "nsq"
 
 
@@ -52,6 +55,7 @@ CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
     "shaped": lambda kind: list(in_each_shape(kind)),
     "server_case": _first_of_each_server,
+    "resolved_case": lambda kind: [] if kind == RESOLVES_BY_ITSELF else _first_of_each_server(kind),
     "readable": lambda kind: [each for each in layouts(kind) if _is_readable(each)],
     "resumable": lambda kind: [each for each in layouts(kind) if each.server in RESUMABLE],
 }
@@ -130,5 +134,6 @@ log = pytest.fixture(_new_case)
 formatted = pytest.fixture(_new_case)
 shaped = pytest.fixture(_new_case)
 server_case = pytest.fixture(_new_case)
+resolved_case = pytest.fixture(_new_case)
 readable = pytest.fixture(_new_case)
 resumable = pytest.fixture(_new_case)

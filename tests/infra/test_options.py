@@ -104,7 +104,7 @@ def test_function_in_a_vpc_gets_a_security_group_if_none_is_named(make: Make) ->
     assert named.function(NAME)["VpcConfig"]["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
 
 
-def test_a_webhook_on_aws_gets_its_egress_rules(make: Make) -> None:
+def test_functions_on_aws_get_their_egress_rules(make: Make) -> None:
     variable, own = "BUCKETCAST_ALLOW_PRIVATE", 'allow_private = ["hooks.internal"]\n'
     dynamic = (
         '[dynamic_targets]\nkinds = ["webhook"]\nallow_private = ["10.1.0.0/16", "localhost"]\n'
@@ -117,6 +117,7 @@ def test_a_webhook_on_aws_gets_its_egress_rules(make: Make) -> None:
 
     found = make(WEBHOOK + own + REDIS + dynamic)
     assert variables(found, NAME) == "hooks.internal"
+    assert variables(found, "Bucketcast-redis-cache") == "none"
     assert variables(found, "Bucketcast-dynamic-webhook") == "10.1.0.0/16,localhost"
     assert '\\"allow_private\\":[\\"10.1.0.0/16\\",\\"localhost\\"]' in found.text()
     plain = make(WEBHOOK + vpc)

@@ -29,9 +29,9 @@ class Links:
         self._thread.start()
         self._made: list[Link] = []
 
-    def open(self, folder: Path, to: int, port: int = 0) -> "Link":
+    def open(self, folder: Path, to: int, port: int = 0, host: str = "127.0.0.1") -> "Link":
         """A relay to a port of this machine; its own port is kept in `folder` if none is given."""
-        link = Link(self, port or ports(folder, "link")["link"], to)
+        link = Link(self, port or ports(folder, "link")["link"], to, host)
         self._made.append(link)
         link.restore()
         return link
@@ -52,7 +52,8 @@ class Links:
 class Link:
     """One relay."""
 
-    def __init__(self, links: Links, port: int, to: int) -> None:
+    def __init__(self, links: Links, port: int, to: int, host: str) -> None:
+        self.host = host
         self.port = port
         self.to = to
         self._links = links
@@ -84,7 +85,7 @@ class Link:
         self._chance = 0.0
         if self._server is None:
             self._server = await asyncio.start_server(
-                self._relay, "127.0.0.1", self.port, limit=_CHUNK, backlog=512
+                self._relay, self.host, self.port, limit=_CHUNK, backlog=512
             )
 
     async def _cut_off(self) -> None:

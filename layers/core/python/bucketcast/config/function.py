@@ -65,8 +65,8 @@ class Deploy(FunctionOptions):
         limits=Limits("2", "1000", or_zero=True),
     )
     allow_private: Csv = option(
-        "private and loopback hosts, addresses or networks that a webhook on AWS may connect to; "
-        "in a VPC all private addresses are allowed",
+        "private and loopback hosts, addresses or networks that the function on AWS may connect "
+        "to; in a VPC all private addresses are allowed",
         default="",
         example="hooks.internal,10.0.0.0/8",
         parse=egress.parse_entry,
@@ -77,7 +77,7 @@ class Deploy(FunctionOptions):
 
     @property
     def egress(self) -> Egress:
-        """The addresses that a webhook may connect to: in a VPC also all private ones."""
+        """The addresses that the function may connect to: in a VPC also all private ones."""
         return Egress((*self.allow_private, *(PRIVATE if self.vpc else ())))
 
     @property
@@ -97,8 +97,8 @@ class DynamicOptions(FunctionOptions):
         parse=choice((*targets.kinds(), ALL, OFF)),
     )
     allow_private: Csv = option(
-        "private and loopback hosts, addresses or networks that webhooks and HTTP topics on AWS "
-        "may connect to; others are refused even in a VPC, as users create topics",
+        "private and loopback hosts, addresses or networks that the functions on AWS may connect "
+        "to; others are refused even in a VPC, as users create topics",
         default="",
         example="hooks.internal,10.0.0.0/8",
         parse=egress.parse_entry,

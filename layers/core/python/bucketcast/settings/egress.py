@@ -1,8 +1,9 @@
-"""The addresses that a function on AWS may connect to by HTTP; elsewhere nothing is checked.
+"""The addresses that a target's function on AWS may connect to; elsewhere nothing is checked.
 
-A URL comes from a configuration, or from a tenant who creates a topic. Loopback is the function's
-own machine, with Lambda's runtime API; private addresses are the network of whoever deployed it.
-Both are allowed by name only. Link-local addresses, where clouds serve credentials, never are.
+A server's name comes from a configuration, or from a tenant who creates a topic. Loopback is the
+function's own machine, with Lambda's runtime API; private addresses are the network of whoever
+deployed it. Both are allowed by name only. Link-local addresses, where clouds serve credentials,
+never are.
 
 The address at the time of connecting decides: a name may resolve to another one at any time.
 """
@@ -16,7 +17,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 VARIABLE: Final = "BUCKETCAST_ALLOW_PRIVATE"
-"""The variable of the functions that connect by HTTP; its value is a list as in the option."""
+"""The variable of the functions of targets; its value is a list as in the option."""
 OPTION: Final = "allow_private"
 _ALLOWED: Final = (
     "a host as in the endpoint, an address, or a network such as 10.0.0.0/8; link-local addresses "

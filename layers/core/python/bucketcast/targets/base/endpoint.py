@@ -4,9 +4,11 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
+
+from bucketcast.targets.base import connecting
+from bucketcast.targets.base.connecting import ForbiddenError
 
 SECONDS = 5.0
 _DAY = 86_400
@@ -19,16 +21,10 @@ def _no_upgrade(_: socket.socket) -> None:
     """Start TLS with the connection."""
 
 
-def _allow_all(_host: str, _address: str) -> str:
-    """Allow every address."""
-    return ""
-
-
 class Endpoint(NamedTuple):
     """A server's address; without a `context` the connection is not encrypted.
 
-    `upgrade` sends what the protocol needs on a connected socket before TLS begins. `refusal`
-    returns the reason not to connect to an address of the host, "" if it is allowed.
+    `upgrade` sends what the protocol needs on a connected socket before TLS begins.
 
     Its methods return a description of the result, and raise `FaultError`.
     """
@@ -37,7 +33,6 @@ class Endpoint(NamedTuple):
     port: int
     context: ssl.SSLContext | None = None
     upgrade: Callable[[socket.socket], None] = _no_upgrade
-    refusal: Callable[[str, str], str] = _allow_all
 
     @classmethod
     def of(cls, address: str, port: int, context: ssl.SSLContext | None = None) -> Self:
@@ -50,7 +45,16 @@ class Endpoint(NamedTuple):
 
     def resolve(self) -> str:
         """Resolve the host name."""
-        return f"{self.host} is {', '.join(sorted(set(self._look_up())))}"
+        try:
+            found = connecting.look_up(self.host, self.port)
+        except OSError as error:
+            hint = (
+                "correct the host in the settings; if the name is right, check that the DNS of the "
+                "function's network knows it (a VPC: its resolver and private hosted zones)"
+            )
+            raise FaultError(f"the host {self.host} is unknown: {error}", hint) from None
+        addresses = sorted({str(each.name[0]) for each in found})
+        return f"{self.host} is {', '.join(addresses)}"
 
     def reach(self) -> str:
         """Connect."""
@@ -68,7 +72,7 @@ class Endpoint(NamedTuple):
         line = self._connect()
         try:
             self.upgrade(line)
-            with context.wrap_socket(line, server_hostname=self.host) as encrypted:
+            with connecting.encrypt(line, context, self.host) as encrypted:
                 version, certificate = encrypted.version(), encrypted.getpeercert()
         except ssl.SSLCertVerificationError as error:
             raise self._certificate_error(error) from None
@@ -83,35 +87,15 @@ class Endpoint(NamedTuple):
         days = (ssl.cert_time_to_seconds(expires) - time.time()) / _DAY
         return f"{version}; the certificate is valid until {expires}", days
 
-    def _look_up(self) -> list[str]:
+    def _connect(self) -> socket.socket:
         try:
-            answers = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            hint = (
-                "correct the host in the settings; if the name is right, check that the DNS of the "
-                "function's network knows it (a VPC: its resolver and private hosted zones)"
-            )
-            raise FaultError(f"the host {self.host} is unknown: {error}", hint) from None
-        return [str(answer[4][0]) for answer in answers]
-
-    def _allowed_addresses(self) -> list[str]:
-        refusals = {address: self.refusal(self.host, address) for address in self._look_up()}
-        if all(refusals.values()):
+            return connecting.connect(self.host, self.port, time.monotonic() + SECONDS)
+        except ForbiddenError as error:
             hint = (
                 "use a public address, or name this one in allow_private and deploy; link-local "
                 "addresses are never allowed"
             )
-            raise FaultError(f"{self}: {'; '.join(refusals.values())}", hint)
-        return [address for address, refusal in refusals.items() if not refusal]
-
-    def _connect(self) -> socket.socket:
-        # By address: the name may resolve to another one a moment later.
-        *others, last = self._allowed_addresses()
-        for address in others:
-            with suppress(OSError):
-                return socket.create_connection((address, self.port), SECONDS)
-        try:
-            return socket.create_connection((last, self.port), SECONDS)
+            raise FaultError(f"{self}: {error}", hint) from None
         except ConnectionRefusedError:
             hint = "start the server, or correct host and port in the settings"
             raise FaultError(f"{self} refuses connections: nothing listens there", hint) from None

@@ -11,6 +11,7 @@ from threading import Event, Timer
 from typing import Any
 
 from bucketcast.errors import TimedOut
+from bucketcast.targets.base import connecting
 
 CHUNK = 65_536
 _LEAST_WAIT = 0.001
@@ -26,8 +27,6 @@ class DeadlineSocket:
     """
 
     def __init__(self, connected: socket.socket, closed_message: str) -> None:
-        # The end of a message must not wait until its beginning is acknowledged.
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
         self._closed_message = closed_message
 
@@ -40,7 +39,7 @@ class DeadlineSocket:
 
     def encrypt(self, context: ssl.SSLContext, host: str, deadline: float) -> None:
         self._wait_until(deadline)
-        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        self._socket = connecting.encrypt(self._socket, context, host)
 
     def send(self, data: bytes, deadline: float) -> None:
         unsent = memoryview(data)
@@ -141,16 +140,11 @@ def connect(
     Raises:
         OSError: it was not possible by the deadline, or the name is no host's.
     """
-    remaining = max(_LEAST_WAIT, deadline - time.monotonic())
+    connected = DeadlineSocket(connecting.connect(host, port, deadline), closed_message)
     try:
-        connected = socket.create_connection((host, port), timeout=remaining)
-    except UnicodeError as error:
-        raise OSError(f"invalid host name: {error}") from None
-    try:
-        wrapped = DeadlineSocket(connected, closed_message)
         if context is not None:
-            wrapped.encrypt(context, host, deadline)
+            connected.encrypt(context, host, deadline)
     except BaseException:
         connected.close()
         raise
-    return wrapped
+    return connected

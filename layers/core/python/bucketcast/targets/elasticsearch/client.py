@@ -1,15 +1,16 @@
 """The connection to the server: kept alive, with the login and a time limit for each send."""
 
+import socket
 import time
 from base64 import b64encode
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bucketcast import __version__
 from bucketcast.aws import iam_login
 from bucketcast.errors import TimedOut
-from bucketcast.targets.base import CONNECT_SECONDS, tls
+from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
 from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
@@ -48,6 +49,7 @@ class Client:
             headers=_headers(settings, parts),
             **tls_options,
         )
+        self.pool.ConnectionCls = _connection_class(self.pool.ConnectionCls)
 
     def requests(self, seconds: float = SEND_SECONDS) -> "Requests":
         return Requests(self, seconds)
@@ -112,6 +114,21 @@ class Requests:
         if 200 <= response.status < 300 or response.status in accepted:  # noqa: PLR2004 - success
             return Response(response.status, response.data)
         raise errors.of_response(response.status, response.headers, response.data, client.where)
+
+
+def _connection_class(library_class: Any) -> Any:
+    """Return a class that connects as all targets do."""
+    from urllib3.exceptions import NewConnectionError  # noqa: PLC0415 - see above
+
+    class Connected(library_class):  # type: ignore[misc]
+        def _new_conn(self) -> socket.socket:
+            deadline = time.monotonic() + CONNECT_SECONDS
+            try:
+                return connecting.connect(self.host, self.port, deadline)
+            except OSError as error:
+                raise NewConnectionError(self, str(error)) from None
+
+    return Connected
 
 
 def _headers(settings: ElasticsearchSettings, parts: SplitResult) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import struct
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
-from bucketcast.targets.base import database, iam, tls
+from bucketcast.targets.base import connecting, database, iam, tls
 from bucketcast.targets.base.endpoint import receive_exactly
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import LOCK_SECONDS
@@ -93,12 +94,10 @@ class Client(LibraryConnection):
 
 def _connect_socket(dsn: Dsn, seconds: float) -> socket.socket:
     try:
-        line = socket.create_connection((dsn.host, dsn.port), seconds)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except (OSError, UnicodeError) as error:
+        return connecting.connect(dsn.host, dsn.port, time.monotonic() + seconds)
+    except OSError as error:
         kind = TimedOut if isinstance(error, TimeoutError) else NotConnected
         raise kind(f"cannot reach {dsn.where}: {error}") from None
-    return line
 
 
 @contextmanager
@@ -124,7 +123,7 @@ def _new_connection(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connec
     import pymysql  # noqa: PLC0415 - carried by functions that deliver
 
     return pymysql.Connection(
-        host=dsn.host,
+        host=connecting.without_dot(dsn.host),
         user=dsn.user,
         password=dsn.password.encode(),
         database=dsn.database or None,

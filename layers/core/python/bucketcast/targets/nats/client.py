@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from bucketcast.errors import DeliveryError
-from bucketcast.targets.base import CONNECT_SECONDS, tls
+from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
 from bucketcast.targets.nats.connection import Connection
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.errors import RAISED, delivery_error
@@ -20,6 +20,16 @@ IDLE_SECONDS = 5.0
 
 Work = Callable[[Core], Coroutine[Any, Any, None]]
 MakePublisher = Callable[[Connection], Core]
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop that connects as all targets do, which only the connection itself waits for."""
+
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
+    ) -> Any:
+        line = connecting.connect(host, port, time.monotonic() + CONNECT_SECONDS)
+        return await super().create_connection(protocol_factory, sock=line, **options)
 
 
 class Client:
@@ -36,7 +46,7 @@ class Client:
         """
         self._settings = settings
         self._where = str(settings.server)
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._connection = Connection(encrypted=settings.encrypted)
         self._publisher = make_publisher(self._connection)
         self._last_used = 0.0
@@ -92,6 +102,7 @@ class Client:
         options = login_options(settings)
         if settings.encrypted:
             options["tls"] = tls.context(settings)
+            options["tls_hostname"] = connecting.without_dot(settings.server.host)
         await self._connection.open(
             self._where,
             ping_interval=settings.ping_interval,

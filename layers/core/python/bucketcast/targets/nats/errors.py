@@ -5,8 +5,8 @@ from nats import errors
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.nats.settings import NatsSettings
 
-RAISED = (errors.Error, OSError, UnicodeError, TimeoutError, DeliveryError)
-"""The errors that a publisher raises; `UnicodeError` is for an invalid host name."""
+RAISED = (errors.Error, OSError, TimeoutError, DeliveryError)
+"""The errors that a publisher raises."""
 
 _FORBIDDEN = "permissions violation"
 _LOGIN_ERRORS = ("authorization", "authentication", " alert ")

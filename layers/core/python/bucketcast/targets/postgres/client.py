@@ -2,13 +2,14 @@
 
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
-from bucketcast.targets.base import database, options, tls
+from bucketcast.targets.base import connecting, database, options, tls
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.postgres.address import Login
 from bucketcast.targets.postgres.errors import delivery_error, sqlstate
@@ -64,14 +65,13 @@ class Client(LibraryConnection):
         password = database.password(settings, host, port, login.user) if settings.by_iam else ""
         context = tls_context(login, settings)
         with _explain(server, settings):
-            line = socket.create_connection(server, seconds)
+            line = connecting.connect(host, port, time.monotonic() + seconds)
         super().__init__(line)
         try:
             with _explain(server, settings), self.close_after(seconds):
-                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if context:
                     upgrade(line)
-                    line = context.wrap_socket(line, server_hostname=host)
+                    line = connecting.encrypt(line, context, host)
                 line.settimeout(None)
                 self._client = _log_in(login, password or login.password, line)
                 self.takes_writes = not (login.read_write and self._is_read_only())
@@ -155,8 +155,6 @@ def _explain(server: tuple[str, int], settings: PostgresSettings) -> Iterator[No
         raise reason from None
     except ScramException as error:
         raise NotAuthorized(f"{address}: {error}") from None
-    except UnicodeError as error:
-        raise NotConnected(f"invalid host name: {error}") from None
     except OSError as error:
         kind = TimedOut if isinstance(error, TimeoutError) else type(delivery_error(error))
         raise kind(f"{address}: {error}") from None

@@ -161,7 +161,7 @@ class Target(Mirror):
         try:
             with client.connection() as connection:
                 yield connection
-        except (RedisError, OSError, UnicodeError) as error:  # Unicode: an invalid host name
+        except (RedisError, OSError) as error:
             raise self._translate(error) from None
 
     def _translate(self, error: Exception) -> DeliveryError:

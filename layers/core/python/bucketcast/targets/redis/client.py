@@ -1,14 +1,13 @@
 """Connections to Redis, and pipelined commands."""
 
 import socket
-import ssl
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bucketcast.errors import Rejected
-from bucketcast.targets.base import CONNECT_SECONDS, IDLE_SECONDS, tls
+from bucketcast.targets.base import CONNECT_SECONDS, IDLE_SECONDS, connecting, tls
 from bucketcast.targets.redis.settings import RedisSettings
 
 if TYPE_CHECKING:
@@ -26,15 +25,14 @@ class Client:
     """A pool of connections, one for each thread that uses it."""
 
     def __init__(self, settings: RedisSettings, timeout: float) -> None:
-        from redis import Connection, ConnectionPool  # noqa: PLC0415 - carried by functions that deliver
+        from redis import ConnectionPool  # noqa: PLC0415 - carried by functions that deliver
         from redis.driver_info import DriverInfo  # noqa: PLC0415
 
         self._pool = ConnectionPool(
-            connection_class=_encrypted(settings, timeout) if settings.tls else Connection,
+            connection_class=_connection_class(settings, timeout),
             host=settings.server.host,
             port=settings.server.port,
             **_login(settings),
-            socket_connect_timeout=CONNECT_SECONDS,
             socket_timeout=timeout,
             protocol=2,
             driver_info=DriverInfo("bucketcast", None),
@@ -114,17 +112,23 @@ def _login(settings: RedisSettings) -> dict[str, Any]:
     return {"username": user, "password": settings.password.reveal() or None}
 
 
-def _encrypted(settings: RedisSettings, timeout: float) -> type["redis.SSLConnection"]:
-    """Return a connection class with our TLS context: redis-py's only accepts files."""
-    from redis import SSLConnection  # noqa: PLC0415
+def _connection_class(settings: RedisSettings, timeout: float) -> type["redis.Connection"]:
+    """Return a class that connects as all targets do; redis-py's also takes TLS from files only."""
+    from redis import Connection  # noqa: PLC0415
 
-    context = tls.context(settings)
+    context = tls.context(settings) if settings.tls else None
 
-    class Encrypted(SSLConnection):
-        def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
-            sock.settimeout(CONNECT_SECONDS)
-            encrypted = context.wrap_socket(sock, server_hostname=self.host)
-            encrypted.settimeout(timeout)
-            return encrypted
+    class Connected(Connection):
+        def _connect(self) -> socket.socket:
+            deadline = time.monotonic() + CONNECT_SECONDS
+            line = connecting.connect(self.host, self.port, deadline)
+            try:
+                if context is not None:
+                    line = connecting.encrypt(line, context, self.host)
+            except BaseException:
+                line.close()
+                raise
+            line.settimeout(timeout)
+            return line
 
-    return Encrypted
+    return Connected

@@ -51,7 +51,6 @@ from urllib.parse import urlsplit
 
 from bucketcast.display import redacted_url
 from bucketcast.event import Event
-from bucketcast.settings.egress import Egress
 from bucketcast.shapes.ceph import attributes
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
@@ -98,9 +97,7 @@ class Target(base.Connected["Client"]):
         encrypted = parts.scheme == "https"
         context = tls.context(self.settings) if encrypted else None
         port = parts.port or (443 if encrypted else 80)
-        endpoint = base.Endpoint(parts.hostname or "", port, context)
-        egress = Egress.from_environ(os.environ)
-        return [endpoint._replace(refusal=egress.refusal) if egress else endpoint]
+        return [base.Endpoint(parts.hostname or "", port, context)]
 
     def login(self) -> None:
         """Check the form of the token and the keys; only an event shows if they are accepted."""
