@@ -87,14 +87,13 @@ def test_an_authority_is_never_ignored(mysql: MysqlServer, query: str) -> None:
 
 
 def test_a_client_certificate_is_never_ignored(mysql: MysqlServer) -> None:
-    pems = {
-        "client_cert": mysql.tls.client_cert.read_text(),
-        "client_key": mysql.tls.client_key.read_text(),
-    }
-    with target(mysql, **pems) as mirror, pytest.raises(NotConnected, match="certificate"):
+    with (
+        target(mysql, **mysql.certificate) as mirror,
+        pytest.raises(NotConnected, match="certificate"),
+    ):
         mirror.probe()
     login = mysql.mtls_settings()["dsn_string"].replace("tls=true", "tls=skip-verify")
-    with target(mysql, dsn_string=login, **pems) as mirror:
+    with target(mysql, dsn_string=login, **mysql.certificate) as mirror:
         mirror.probe()
 
 

@@ -80,6 +80,11 @@ class Server(ABC):
     def mtls_settings(self, **overrides: str) -> Settings:
         """As `tls_settings`, where the server demands a client certificate of its authority."""
 
+    @property
+    def certificate(self) -> Settings:
+        """The certificate of a client of the servers' authority, with its key."""
+        return self.as_client(self.tls.client_cert.read_text(), self.tls.client_key.read_text())
+
     def as_client(self, cert: str, key: str) -> Settings:
         """What to give to `mtls_settings` to show another client's certificate, or none."""
         return dict(zip(self.client_options, (cert, key), strict=True))

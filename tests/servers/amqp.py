@@ -148,11 +148,7 @@ class AmqpServer(Server):
         return self._tls_settings("127.0.0.1", overrides)
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        certificate = {
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self._tls_settings("localhost", {**certificate, **overrides})
+        return self._tls_settings("localhost", {**self.certificate, **overrides})
 
     def _tls_settings(self, host: str, overrides: dict[str, str]) -> Settings:
         verified = {

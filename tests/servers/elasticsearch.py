@@ -106,12 +106,8 @@ class SearchServer(Server):
         return self.settings(**{**url, "cert_authority": self.tls.ca.read_text(), **overrides})
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        own = {
-            "url": f"https://127.0.0.1:{self._ports['mtls']}",
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self.tls_settings(**{**own, **overrides})
+        address = {"url": f"https://127.0.0.1:{self._ports['mtls']}"}
+        return self.tls_settings(**{**address, **self.certificate, **overrides})
 
     def _settings(self, port: str, **overrides: str) -> Settings:
         return {

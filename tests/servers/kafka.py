@@ -152,11 +152,8 @@ class KafkaServer(Server):
 
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; the certificate is the login."""
-        certificate = self.as_client(
-            self.tls.client_cert.read_text(), self.tls.client_key.read_text()
-        )
-        no_login = {"sasl": "off", "sasl_username": "", "sasl_password": ""}
-        return self.settings(**{**self._verified("mtls"), **no_login, **certificate, **overrides})
+        login = {"sasl": "off", "sasl_username": "", "sasl_password": "", **self.certificate}
+        return self.settings(**{**self._verified("mtls"), **login, **overrides})
 
     def _verified(self, listener: str) -> Settings:
         return {

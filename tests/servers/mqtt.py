@@ -181,12 +181,8 @@ class MqttServer(Server):
         return self.settings(**{**verified, **overrides})
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        mtls = {
-            "broker": self.url("mtls"),
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self.tls_settings(**{**mtls, **overrides})
+        own = {"broker": self.url("mtls"), **self.certificate}
+        return self.tls_settings(**{**own, **overrides})
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [_arrival(message) for message in self.messages(destination)]

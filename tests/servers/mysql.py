@@ -84,12 +84,7 @@ class MysqlServer(Server):
         return self.settings(dsn_string=self.dsn(parameters="?tls=true"), **verified)
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        verified = {
-            "cert_authority": self.tls.ca.read_text(),
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-            **overrides,
-        }
+        verified = {"cert_authority": self.tls.ca.read_text(), **self.certificate, **overrides}
         login = self.dsn(CLIENT_NAME, CLIENT_PASSWORD, "?tls=true")
         return self.settings(dsn_string=login, **verified)
 

@@ -94,11 +94,7 @@ class NatsServer(Server):
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; the server requires certificates until `tls_settings` or `clear`."""
         self.configure(encryption="verify: true")
-        certificate = {
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self._tls_settings({**certificate, **overrides})
+        return self._tls_settings({**self.certificate, **overrides})
 
     def _tls_settings(self, overrides: dict[str, str]) -> Settings:
         verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}

@@ -45,10 +45,6 @@ class Session:
         reply = await _request(client, f"_STAN.discover.{cluster}", request, error_field=5)
         return cls(client, name, *(reply[number].decode() for number in (1, 2, 4)))
 
-    async def publish(self, channel: str, body: bytes) -> None:
-        message = encode({1: self.id, 2: uuid.uuid4().hex, 3: channel, 5: body})
-        await _request(self.client, f"{self.publish_prefix}.{channel}", message, error_field=2)
-
     async def read(self, channel: str, count: int) -> list[bytes]:
         """Return the first `count` bodies of a channel."""
         inbox, bodies, complete = self.client.new_inbox(), list[bytes](), asyncio.Event()

@@ -66,11 +66,7 @@ class NsqServer(Server):
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; nsqd restarts to require certificates, until other settings are used."""
         self._require_certificates(required=True)
-        certificate = {
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self._encrypted({**certificate, **overrides})
+        return self._encrypted({**self.certificate, **overrides})
 
     def _encrypted(self, overrides: dict[str, str]) -> Settings:
         verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}

@@ -77,12 +77,7 @@ class PostgresServer(Server):
         return self._settings(USER, PASSWORD, "verify-full", verified)
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        verified = {
-            "cert_authority": self.tls.ca.read_text(),
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-            **overrides,
-        }
+        verified = {"cert_authority": self.tls.ca.read_text(), **self.certificate, **overrides}
         return self._settings(CLIENT_NAME, CLIENT_PASSWORD, "verify-full", verified)
 
     def _settings(

@@ -37,12 +37,8 @@ class Request(msgspec.Struct):
     body: bytes
     status: int
     """What it was answered; 0 where the connection was closed instead."""
-    listener: str
-    """plain, tls or mtls."""
     connection: int
     """Counts connections from 1: equal numbers came over one persistent connection."""
-    client: str
-    """Common name of the client's certificate, else empty."""
 
 
 class Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -129,18 +125,13 @@ class Receiver:
 class Connection(asyncio.Protocol):
     """One client's connection; it is to wait for each answer before it sends on."""
 
-    def __init__(self, decide: Callable[[Request], Answer], listener: str, number: int) -> None:
+    def __init__(self, decide: Callable[[Request], Answer], number: int) -> None:
         self.decide = decide
-        self.listener = listener
         self.number = number
-        self.client = ""
         self.parser = httptools.HttpRequestParser(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        certificate = transport.get_extra_info("peercert") or {}
-        names = [pair for group in certificate.get("subject", ()) for pair in group]
-        self.client = dict(names).get("commonName", "")
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -175,9 +166,7 @@ class Connection(asyncio.Protocol):
                 headers=self.headers,
                 body=b"".join(self.body),
                 status=0,
-                listener=self.listener,
                 connection=self.number,
-                client=self.client,
             )
         )
         keep = self.parser.should_keep_alive()
@@ -218,18 +207,16 @@ def _tls(configuration: Configuration, *, demand: bool) -> ssl.SSLContext:
 async def _serve(configuration: Configuration, folder: Path) -> None:
     receiver = Receiver(configuration, folder)
     loop = asyncio.get_running_loop()
-    listeners = {
-        "plain": (configuration.plain, None, receiver.take),
-        "tls": (configuration.tls, _tls(configuration, demand=False), receiver.take),
-        "mtls": (configuration.mtls, _tls(configuration, demand=True), receiver.take),
-        "control": (configuration.control, None, receiver.control),
-    }
-    for name, (port, context, decide) in listeners.items():
+    listeners = (
+        (configuration.plain, None, receiver.take),
+        (configuration.tls, _tls(configuration, demand=False), receiver.take),
+        (configuration.mtls, _tls(configuration, demand=True), receiver.take),
+        (configuration.control, None, receiver.control),
+    )
+    for port, context, decide in listeners:
 
-        def connection(
-            decide: Callable[[Request], Answer] = decide, name: str = name
-        ) -> Connection:
-            return Connection(decide, name, next(receiver.connections))
+        def connection(decide: Callable[[Request], Answer] = decide) -> Connection:
+            return Connection(decide, next(receiver.connections))
 
         await loop.create_server(connection, "127.0.0.1", port, ssl=context, backlog=1024)
     end = asyncio.Event()

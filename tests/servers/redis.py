@@ -92,11 +92,7 @@ class RedisServer(Server):
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; its one TLS port demands them until `tls_settings` or `clear`."""
         self._client_certificates("yes")
-        own = {
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self._tls_settings({**own, **overrides})
+        return self._tls_settings({**self.certificate, **overrides})
 
     def _tls_settings(self, overrides: dict[str, str]) -> Settings:
         verified = {

@@ -16,8 +16,6 @@ from tests.servers.tls import Tls
 
 TOKEN = "webhook-s3cret"
 """Accepted as `Bearer`."""
-BASIC = "Basic YWxpY2U6YWxpY2UtczNjcmV0"
-"""Accepted too: the login alice, alice-s3cret."""
 
 _ROOT = Path(__file__).parents[2]
 
@@ -53,12 +51,8 @@ class WebhookServer(Server):
         return self.settings(**{**verified, **overrides})
 
     def mtls_settings(self, **overrides: str) -> Settings:
-        own = {
-            "endpoint": f"https://127.0.0.1:{self.listeners.mtls}{self.destination}",
-            "client_cert": self.tls.client_cert.read_text(),
-            "client_key": self.tls.client_key.read_text(),
-        }
-        return self.tls_settings(**{**own, **overrides})
+        address = {"endpoint": f"https://127.0.0.1:{self.listeners.mtls}{self.destination}"}
+        return self.tls_settings(**{**address, **self.certificate, **overrides})
 
     def received(self, destination: str = "") -> list[Arrival]:
         """The events that were answered 2xx; `requests` has the others too."""
@@ -126,7 +120,7 @@ def start(folder: Path, tls: Tls) -> WebhookServer:
         tls=chosen["tls"],
         mtls=chosen["mtls"],
         control=chosen["control"],
-        logins=[f"Bearer {TOKEN}", BASIC],
+        logins=[f"Bearer {TOKEN}"],
         cert=str(tls.server_cert),
         key=str(tls.server_key),
         ca=str(tls.ca),
