@@ -14,7 +14,6 @@ from bucketcast.errors import (
     DeliveryError,
     NotConnected,
     Retryable,
-    Throttled,
     TimedOut,
     Unavailable,
 )
@@ -201,19 +200,6 @@ def _pause(sent: Outgoing) -> int:
 def test_pause_doubles_with_every_try_and_has_an_end(tries: int, least: int, most: int) -> None:
     for _ in range(50):
         bench = Bench(everything(BUSY))
-        bench(message("1", "a", failed(tries)))
-        assert least <= _pause(bench.queue.sent[0]) <= most
-
-
-@pytest.mark.parametrize(
-    ("after", "tries", "least", "most"),
-    [(0, 0, 1, 1), (7.4, 0, 7, 10), (90, 0, 90, 113), (1e9, 0, 900, 900), (1, 13, 1_800, 3_600)],
-)
-def test_a_target_may_require_a_minimum_wait(
-    after: float, tries: int, least: int, most: int
-) -> None:
-    for _ in range(50):
-        bench = Bench(everything(Throttled("slow down", after)))
         bench(message("1", "a", failed(tries)))
         assert least <= _pause(bench.queue.sent[0]) <= most
 

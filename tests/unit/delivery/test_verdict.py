@@ -289,6 +289,7 @@ def test_what_becomes_of_an_event(
         (BUSY, 200, 200, 200),
         (SLOW, None, 32, 64),
         (Throttled("429", 300), None, 300, 375),
+        (Throttled("429", 1e9), None, 900, 900),
         (OPEN, 9, 9, 9),
         (Waiting("off", 77), None, 77, 77),
         (LATE, 9, 0, 0),

@@ -293,21 +293,6 @@ def test_events_of_a_deployed_target_stay_where_its_kind_is_not_known(
     assert sender.take_skipped() == {}
 
 
-def test_an_incomplete_package_repeats_nothing_at_other_targets(
-    sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Raised out of a batch, it would send its events to dynamic targets again and again."""
-
-    def missing() -> tuple[str, ...]:
-        raise ImportError("no kind of target")
-
-    monkeypatch.setattr(targets, "kinds", missing)
-    sender = fanout(sqs)
-    for arn in (HOOK, "arn:minio:sqs::other:webhook"):
-        assert send(sender, arn, batch("a")) == [("a", "its queue is not known now")]
-    assert sender.take_skipped() == {}
-
-
 def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     targets.kinds.cache_clear()
     try:

@@ -26,23 +26,6 @@ DISPATCH = {
 }
 
 
-def test_settings_are_read_from_the_environment() -> None:
-    assert IngestSettings.from_environ(INGEST) == IngestSettings(
-        state_table="state",
-        target_queues="https://sqs/1/Bucketcast-*",
-        ingress_dead_queue_url="https://sqs/1/Bucketcast-ingress-dead",
-        object_facts=ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}),
-        targets=DeployedTargets.of(["arn:minio:sqs::primary:webhook"]),
-    )
-    assert DispatchSettings.from_environ(DISPATCH) == DispatchSettings(
-        kind="webhook",
-        id="primary",
-        settings={"endpoint": "https://example.org"},
-        queue_url="own",
-        dead_queue_url="dead",
-    )
-
-
 @pytest.mark.parametrize(
     ("kind", "given"), [(IngestSettings, INGEST), (DispatchSettings, DISPATCH)]
 )

@@ -104,23 +104,6 @@ def test_names_of_metadata_are_in_the_canonical_form_of_go(name: str, canonical:
     assert s3_object(event(metadata={name: "x"}))["userMetadata"] == {canonical: "x"}
 
 
-def test_metadata_includes_headers_in_the_order_of_go() -> None:
-    found = s3_object(
-        event(
-            content_type="text/plain",
-            headers={"x-amz-storage-class": "GLACIER_IR", "X-Amz-Replication-Status": "COMPLETED"},
-            metadata={"x-amz-meta-b": "2", "x-amz-meta-a": "1"},
-        )
-    )["userMetadata"]
-    assert list(found.items()) == [
-        ("X-Amz-Meta-A", "1"),
-        ("X-Amz-Meta-B", "2"),
-        ("X-Amz-Replication-Status", "COMPLETED"),
-        ("content-type", "text/plain"),
-        ("x-amz-storage-class", "GLACIER_IR"),
-    ]
-
-
 @pytest.mark.parametrize("metadata", [None, {}])
 def test_a_map_without_entries_is_left_out(metadata: dict[str, str] | None) -> None:
     assert "userMetadata" not in s3_object(event(metadata=metadata, headers=metadata))

@@ -153,25 +153,6 @@ def test_cloudevents_has_the_attributes_of_the_s3_adapter() -> None:
     assert binary.attributes(one) == document
 
 
-@pytest.mark.parametrize(
-    ("body", "source"),
-    [
-        ("s3/put-2.1", "aws:s3.eu-central-1.uploads"),
-        ("eventbridge/object-created", "aws:s3.eu-central-1.uploads"),
-        ("cloudtrail/get-object", "aws:s3.eu-central-1.uploads"),
-        ("minio/object-created-put", "aws:s3..plain"),
-    ],
-)
-@pytest.mark.parametrize("name", ["cloudevents", "cloudevents-binary"])
-def test_source_of_a_cloudevent_is_s3_with_region_and_bucket(
-    body: str, source: str, name: Name
-) -> None:
-    """As RGW forms it itself: eventSource, region and bucket."""
-    one, made = first(body), shape(name)
-    beside = made.attributes(one) if made.attributes else json.loads(made.message(one))
-    assert beside["source"] == source
-
-
 def test_events_of_one_request_have_ids_of_their_own() -> None:
     several = sources.events(recorded("s3/multi-delete-three-records"))
     ids = [written(one, "cloudevents")["id"] for one in several]

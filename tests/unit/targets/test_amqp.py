@@ -1,14 +1,10 @@
-"""The AMQP target's settings and URLs, and the broker's confirms."""
+"""The AMQP target's URLs, and the broker's confirms."""
 
 import pytest
 
-from bucketcast.errors import NotAuthorized
-from bucketcast.settings import options
 from bucketcast.settings.types import LoginUrl
-from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms
-from tests.unit.samples import event
 
 
 @pytest.mark.parametrize(
@@ -66,13 +62,3 @@ def test_late_confirms_of_an_earlier_batch_are_ignored() -> None:
     confirms.settle_tag(9, confirmed=False, multiple=False)
     confirms.fail_returned("unknown", "NO_ROUTE (312)")
     assert (confirms.unconfirmed, confirms.failures, len(confirms)) == ({0, 1}, {}, 2)
-
-
-CERTIFICATE = "-----BEGIN CERTIFICATE-----"
-
-
-def test_invalid_url_is_reported_without_its_value() -> None:
-    target = Target(options.read(Target.Settings, {"url": "http://u:s3cret@h"}))
-    with pytest.raises(NotAuthorized, match="amqp:// or amqps:// URL") as refused:
-        target.send([event()])
-    assert "s3cret" not in f"{refused.value}{target.where}"

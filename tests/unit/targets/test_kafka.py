@@ -8,7 +8,7 @@ import time
 import pytest
 from confluent_kafka import KafkaError
 
-from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
+from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.settings import options
 from bucketcast.targets.kafka import Target, health
 from bucketcast.targets.kafka.health import BrokerHealth
@@ -94,38 +94,7 @@ def test_a_refused_login_is_reported_at_once(brokers: BrokerHealth) -> None:
     assert "see sasl_username" in str(brokers.error())
 
 
-def test_unknown_mechanism_is_refused_with_those_allowed() -> None:
-    with pytest.raises(ConfigErrors) as refused:
-        options.read(
-            Target.Settings, {"brokers": "h", "topic": "t", "sasl_mechanism": "SCRAM-SHA512"}
-        )
-    (error,) = refused.value.errors
-    assert (error.key, error.found) == ("sasl_mechanism", "found 'SCRAM-SHA512'")
-    assert "plain, sha256, sha512, scram-sha-256, scram-sha-512" in error.allowed
-
-
 def test_minios_variables_set_the_compression() -> None:
     declared = options.options_of(Target.Settings)
     assert declared["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
     assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
-
-
-def test_defaults_of_minios_guide_have_no_notes() -> None:
-    empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
-    texts = {
-        "brokers": "localhost:9092,localhost:9093",
-        "topic": "bucketevents",
-        "tls": "off",
-        "tls_skip_verify": "off",
-        "tls_client_auth": "0",
-        "sasl": "off",
-        "sasl_mechanism": "plain",
-        "queue_limit": "0",
-        "batch_size": "0",
-        "batch_commit_timeout": "0s",
-        "compression_codec": "",
-        "compression_level": "",
-        **dict.fromkeys(empty.split(), ""),
-    }
-    settings = options.read(Target.Settings, texts)
-    assert (Target.check(settings), Target.notes(settings)) == ([], [])

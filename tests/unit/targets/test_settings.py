@@ -5,7 +5,9 @@ from typing import Any, Final
 import pytest
 
 from bucketcast import targets
+from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import read
+from tests.unit.samples import LATELY, event
 
 CERTIFICATE: Final = "-----BEGIN CERTIFICATE-----"
 USUAL: Final[dict[str, dict[str, str]]] = {
@@ -13,8 +15,10 @@ USUAL: Final[dict[str, dict[str, str]]] = {
     "elasticsearch": {"url": "http://localhost:9200", "index": "events"},
     "kafka": {"brokers": "h", "topic": "t"},
     "mqtt": {"broker": "tcp://h", "topic": "t"},
+    "mysql": {"table": "t"},
     "nats": {"address": "localhost", "subject": "a.b"},
     "nsq": {"nsqd_address": "h", "topic": "t"},
+    "postgres": {"table": "t"},
     "redis": {"address": "h", "key": "k"},
     "webhook": {"endpoint": "https://example.org/"},
 }
@@ -202,6 +206,27 @@ def target(kind: str, texts: dict[str, str]) -> Any:
 def test_check_names_the_invalid_option(kind: str, texts: dict[str, str], keys: list[str]) -> None:
     made = target(kind, texts)
     assert [key for key, *_ in made.check(made.settings)] == keys
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts", "said"),
+    [
+        ("amqp", {"url": "http://u:s3cret@h"}, "url: allowed is an amqp:// or amqps:// URL"),
+        ("mqtt", {"broker": "http://u:s3cret@h"}, r"broker: allowed is .*tcp://"),
+        ("mqtt", {"broker": "tcp://h/x?s3cret"}, "broker: allowed is a path for ws://"),
+        ("mysql", {"dsn_string": "u:s3cret@tcp(h/d"}, r"the address is not tcp\(host:port\)"),
+        ("postgres", {"connection_string": "host=a s3cret"}, "it is no list of name=value"),
+    ],
+)
+def test_a_wrong_login_is_reported_at_first_use_without_its_value(
+    kind: str, texts: dict[str, str], said: str
+) -> None:
+    """Where it comes from a secret it was not checked before."""
+    made = target(kind, texts)
+    with pytest.raises(NotAuthorized, match=said) as refused:
+        made.send([event(time=LATELY)])
+    shown = (refused.value, made.where, made.settings, made.check(made.settings))
+    assert "s3cret" not in "".join(map(str, shown))
 
 
 def test_an_invalid_topic_is_reported_with_what_is_allowed() -> None:
