@@ -25,8 +25,7 @@ VIEWS: Final = {
     "redrive": "/changes/redrive?target=webhook:primary",
     "purge": "/changes/purge?target=webhook:primary",
     "rules": "/rules",
-    "rule": "/rules/try?bucket=uploads&arn=webhook:primary&events=put&key=pictures/1.jpg",
-    "wrong": "/rules/try?bucket=uploads&arn=webhook:primry&events=put&key=1.jpg",
+    "wrong": "/changes/add-rule?bucket=uploads&arn=webhook:primry&events=put",
     "topics": "/topics",
     "dynamic-target": "/changes/add-target",
     "doctor": "/doctor",
@@ -96,6 +95,9 @@ def test_a_view_fits_and_can_be_read_by_all(browser: Browser, site: str, view: s
     if view == "run":
         browser.click("form[action='/changes/test'] button")
         browser.until_text(r"(?ms)^sent.*^received.*^queued.*^delivered", "#run")
+    if view == "wrong":
+        browser.click("form[action='/changes/add-rule'] button")
+        browser.until_text("did you mean 'webhook:primary'")
     if view == "doctor":
         browser.until("its end", lambda: "It runs" not in browser.text("main"))
     browser.run(AXE.read_text("utf-8"))

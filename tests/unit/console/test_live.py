@@ -1,10 +1,8 @@
 """Live parts: only the newest for a slow browser, and errors as text."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from starlette.requests import Request
 
 from bucketcast.console import live
 from bucketcast.errors import BucketcastError
@@ -12,32 +10,19 @@ from bucketcast.errors import BucketcastError
 pytestmark = pytest.mark.anyio
 
 
-def request(*sent: dict[str, str]) -> Request:
-    messages = iter(sent)
-
-    async def receive() -> dict[str, str]:
-        for message in messages:
-            return message
-        return await asyncio.Future()
-
-    return Request({"type": "http"}, receive)
-
-
-def events(read: Callable[[], str], *sent: dict[str, str]) -> AsyncIterator[str]:
-    return live.events(request(*sent), read, 0.001)
-
-
-async def test_what_changed_is_sent_once_until_the_browser_goes() -> None:
+async def test_what_changed_is_sent_once() -> None:
     read = iter(["<p>1\n</p>", "<p>1\n</p>", "<p>2</p>"])
-    opened = {"type": "http.request"}
-    shown = events(lambda: next(read), opened, opened, opened, {"type": "http.disconnect"})
-    assert [each async for each in shown] == ["data: <p>1\ndata: </p>\n\n", "data: <p>2</p>\n\n"]
+    shown = live.events(lambda: next(read), 0.001)
+    assert [await anext(shown) for _ in range(2)] == [
+        "data: <p>1\ndata: </p>\n\n",
+        "data: <p>2</p>\n\n",
+    ]
 
 
 async def test_a_quiet_part_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "_KEEP_ALIVE_SECONDS", 0.0)
     read = iter("112")
-    shown = events(lambda: next(read))
+    shown = live.events(lambda: next(read), 0.001)
     first, same, other = [await anext(shown) for _ in range(3)]
     assert (first, same, other) == ("data: 1\n\n", ":\n\n", "data: 2\n\n")
 
@@ -48,7 +33,7 @@ async def test_an_error_is_shown_as_text_until_it_is_over() -> None:
         raise BucketcastError("<b>no answer</b>")
 
     read = answers()
-    shown = events(lambda: next(read))
+    shown = live.events(lambda: next(read), 0.001)
     first, error = await anext(shown), await anext(shown)
     assert first == "data: <p>1</p>\n\n"
     assert 'id="live" role="status">&lt;b&gt;no answer&lt;/b&gt;</p>' in error
@@ -59,4 +44,4 @@ async def test_a_part_that_cannot_go_on_ends() -> None:
         raise LookupError("a mistake")
 
     with pytest.raises(LookupError):
-        await anext(events(fail))
+        await anext(live.events(fail, 0.001))

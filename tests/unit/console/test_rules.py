@@ -1,7 +1,6 @@
-"""Rules are listed, tried, added and removed, with the errors of the commands at the fields."""
+"""Rules are listed, added and removed, with the errors of the commands at the fields."""
 
 import re
-from urllib.parse import urlencode
 
 import pytest
 
@@ -71,36 +70,21 @@ def test_rules_come_by_the_page(site: Site, aws: MotoAws) -> None:
     assert site.get("/rules?search=n&page=2").text.count(">remove …</a>") == 1
 
 
-@pytest.mark.parametrize(("key", "matches"), [("in/a.jpg", "yes"), ("in/a.txt", "no")])
-def test_a_rule_is_tried_before_it_is_there(site: Site, key: str, matches: str) -> None:
-    fields = WEBHOOK | {"prefixes": "in/", "suffixes": ".jpg", "key": key}
-    tried = row(site.get(f"/rules/try?{urlencode(fields)}").body, "this rule")
-    assert re.search(rf"<td[^>]*>{matches}\b", tried)
-    assert "uploads has no rules" in site.get("/rules?bucket=uploads").text
-
-
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
         ("arn", "webhook:primry", "did you mean 'webhook:primary'?"),
         ("bucket", "--help", "invalid bucket name '--help'"),
         ("events", "all", "event: unknown event 'all'"),
-        ("try", "all", "invalid event 'all'"),
-        ("key", "", "invalid object 's3://uploads/'"),
     ],
 )
 def test_an_error_stands_at_its_field_in_the_commands_words(
     site: Site, field: str, value: str, problem: str
 ) -> None:
-    fields = WEBHOOK | {"key": "a", field: value}
-    answers = [site.get(f"/rules/try?{urlencode(fields)}")]
-    if field not in ("try", "key"):
-        answers.append(site.post(ADD, **fields))
-    for answer in answers:
-        at = "key" if field == "try" else field
-        assert answer.status == 400
-        assert problem in answer.text.split(f'id="about-{at}"')[1].split("</p>")[0]
-        assert f'name="{at}" aria-describedby="about-{at}" aria-invalid="true"' in answer.text
+    answer = site.post(ADD, **WEBHOOK | {field: value})
+    assert answer.status == 400
+    assert problem in answer.text.split(f'id="about-{field}"')[1].split("</p>")[0]
+    assert f'name="{field}" aria-describedby="about-{field}" aria-invalid="true"' in answer.text
     assert "uploads has no rules" in site.get("/rules?bucket=uploads").text
     assert site.get("/rules?bucket=--stack%3Dother").status == 400
 

@@ -107,7 +107,7 @@ def test_a_target_is_added_and_removed(site: Site, aws: MotoAws) -> None:
     ("target", "settings", "field", "problem"),
     [
         ("webhook:audit", "endpoint=h", "settings", "endpoint: found 'h'"),
-        ("webhook:audit", "endpoint", "settings", "found 'endpoint'; allowed is KEY=VALUE"),
+        ("webhook:audit", "endpoint", "settings", "found 'endpoint'; allowed is NAME=VALUE"),
         ("", "", "arn", "target is missing"),
     ],
 )

@@ -24,7 +24,6 @@ from bucketcast.terminal import params
         (params.events, ",", "name at least one"),
         (params.single_event, "putt", "invalid event 'putt'; allowed are put, delete, get"),
         (params.pair, "x", "found 'x'; allowed is NAME=VALUE"),
-        (params.setting, "endpoint", "found 'endpoint'; allowed is KEY=VALUE"),
         (
             params.object_uri,
             "uploads/cat.jpg",

@@ -145,9 +145,9 @@ def one_page(request: Request, whole: Answer) -> Answer:
     )
 
 
-def stream(request: Request, read: Callable[[], Answer], seconds: float) -> Response:
+def stream(read: Callable[[], Answer], seconds: float) -> Response:
     """Return the feed of a live part."""
-    return live.stream(request, lambda: render("section.html", section=read()), seconds)
+    return live.stream(lambda: render("section.html", section=read()), seconds)
 
 
 def error_page(request: Request, error: Exception) -> Response:

@@ -43,7 +43,6 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/dead-letters/letters", dead_letters.show_letters),
     Route("/live/dead-letters/letters", readings.live(readings.list_letters)),
     Route("/rules", rules.show),
-    Route("/rules/try", rules.try_key),
     Route("/changes/{name}", changes.ask),
     Route("/changes/{name}", form(changes.do), methods=["POST"]),
     Route("/runs/{id}", changes.show_run),

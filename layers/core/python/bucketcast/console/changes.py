@@ -45,7 +45,6 @@ class Change(NamedTuple):
     back: str
     names: tuple[str, ...]
     others: tuple[str, ...] = ()
-    trial: tuple[click.Option, ...] = ()
     slow: bool = False
 
     @property
@@ -72,20 +71,6 @@ class Change(NamedTuple):
         return [param for param in self.command.params if param.name in names]
 
 
-ADD_RULE: Final = Change(
-    event.add,
-    ("event", "add"),
-    "/rules",
-    ("bucket", "arn", "events", "prefixes", "suffixes"),
-    others=(
-        *("regex", "tag", "metadata", "content_type", "size", "storage_class", "principal"),
-        *("source_ip", "more", "unless", "name", "ahead"),
-    ),
-    trial=(
-        click.Option(["--key"], metavar="a/b.jpg", help="Would an event of this key match?"),
-        click.Option(["--try"], metavar="put", help="The event: put, delete, get, or a name."),
-    ),
-)
 _MOVED: Final = (*LETTERS, "limit")
 _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
@@ -97,7 +82,16 @@ _CHANGES: Final = {
     "purge": Change(
         purge, ("dlq", "purge", "--yes"), "/dead-letters", (*_MOVED, "path"), slow=True
     ),
-    "add-rule": ADD_RULE,
+    "add-rule": Change(
+        event.add,
+        ("event", "add"),
+        "/rules",
+        ("bucket", "arn", "events", "prefixes", "suffixes"),
+        others=(
+            *("regex", "tag", "metadata", "content_type", "size", "storage_class", "principal"),
+            *("source_ip", "more", "unless", "name", "ahead"),
+        ),
+    ),
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
     "add-target": Change(dynamic.add, ("target", "add"), "/", ("arn", "settings")),
     "set-target": Change(dynamic.set_, ("target", "set"), "/targets/{arn}", ("arn", "settings")),
@@ -192,7 +186,7 @@ def show_run(request: Request) -> Response:
 
 async def live_run(request: Request) -> Response:
     answer = _find_run(request)
-    return stream(request, lambda: answer, _LIVE_SECONDS)
+    return stream(lambda: answer, _LIVE_SECONDS)
 
 
 def _find_run(request: Request) -> Answer:
@@ -211,11 +205,10 @@ def form_page(
     change: Change,
     values: Mapping[str, str],
     errors: Mapping[str, str] = MappingProxyType({}),
-    sections: Sequence[Answer] = (),
 ) -> Response:
     deployment = context_of(request).deployed
     live = ""
-    sections = [*sections, *_hanging(request, change, values)]
+    sections = _hanging(request, change, values)
     if change.words[0] == "dlq" and not errors:
         sections = [replace(begin(request, values, list_groups), last=())]
         live = f"/live/dead-letters?{urlencode(asked(values))}"

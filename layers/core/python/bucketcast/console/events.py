@@ -46,7 +46,7 @@ async def show(request: Request) -> Response:
 async def live(request: Request) -> Response:
     _recorder(request).look()
     wanted = _wanted(_asked(request))
-    return stream(request, lambda: _list(request, wanted), _SECONDS)
+    return stream(lambda: _list(request, wanted), _SECONDS)
 
 
 async def show_event(request: Request) -> Response:
@@ -57,7 +57,7 @@ async def show_event(request: Request) -> Response:
 async def live_event(request: Request) -> Response:
     _recorder(request).look()
     entry = _entry(request)
-    return stream(request, lambda: _way(request, entry), _WAY_SECONDS)
+    return stream(lambda: _way(request, entry), _WAY_SECONDS)
 
 
 def _recorder(request: Request) -> Recorder:

@@ -162,7 +162,7 @@ def show(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     overview = watch_of(request).overview
-    return stream(request, lambda: render("flow_parts.html", **overview.get()), SECONDS)
+    return stream(lambda: render("flow_parts.html", **overview.get()), SECONDS)
 
 
 def watch_of(request: Request) -> Watch:

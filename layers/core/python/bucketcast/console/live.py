@@ -11,7 +11,6 @@ from typing import Final
 
 from markupsafe import escape
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from bucketcast.errors import BucketcastError
@@ -19,15 +18,15 @@ from bucketcast.errors import BucketcastError
 _KEEP_ALIVE_SECONDS: Final = 15.0
 
 
-def stream(request: Request, read: Callable[[], str], seconds: float) -> StreamingResponse:
+def stream(read: Callable[[], str], seconds: float) -> StreamingResponse:
     """Return the response to an `EventSource`; `read` is called in a thread every `seconds`."""
-    return StreamingResponse(events(request, read, seconds), media_type="text/event-stream")
+    return StreamingResponse(events(read, seconds), media_type="text/event-stream")
 
 
-async def events(request: Request, read: Callable[[], str], seconds: float) -> AsyncIterator[str]:
+async def events(read: Callable[[], str], seconds: float) -> AsyncIterator[str]:
     """Yield the fragment now and whenever it has changed, a comment if it has not for a while."""
     shown, sent = "", time.monotonic()
-    while not await request.is_disconnected():
+    while True:
         try:
             fragment = await run_in_threadpool(read)
         except BucketcastError as error:  # the rest of the page shows what was read last

@@ -58,7 +58,7 @@ def live(list_: List) -> Callable[[Request], Response]:
     def feed(request: Request) -> Response:
         shared = _shared(request, request.query_params, list_)
         shared.begin()
-        return stream(request, lambda: _part(request, shared), _LIVE_SECONDS)
+        return stream(lambda: _part(request, shared), _LIVE_SECONDS)
 
     return feed
 

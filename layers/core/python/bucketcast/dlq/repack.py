@@ -41,9 +41,9 @@ class Packed(NamedTuple):
     plans: Sequence[Plan]
 
 
-def make_plan(letter: Letter, wanted: Filter, now: int, *, ingress: bool) -> Plan | None:
+def make_plan(letter: Letter, wanted: Filter, *, ingress: bool) -> Plan | None:
     """Return the plan for a letter; None if the filter excludes it."""
-    if not wanted.matches(letter, now):
+    if not wanted.matches(letter):
         return None
     content = read_content(letter, ingress=ingress)
     indexes = wanted.indexes(letter, content)

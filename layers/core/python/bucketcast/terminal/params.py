@@ -150,18 +150,11 @@ def condition(prefix: str = "", *, unless: bool = False) -> Callable[[str], Cond
 
 
 def pair(text: str) -> tuple[str, str]:
+    """Return name and value, which may be empty; an error does not repeat a value."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise click.BadParameter(f"found '{text}'; allowed is NAME=VALUE")
+        raise click.BadParameter(f"found '{name}'; allowed is NAME=VALUE")
     return name, value
-
-
-def setting(text: str) -> tuple[str, str]:
-    """Return key and value; the value may be empty."""
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise click.BadParameter(f"found '{key}'; allowed is KEY=VALUE")
-    return key, value
 
 
 def object_uri(text: str) -> tuple[str, str]:

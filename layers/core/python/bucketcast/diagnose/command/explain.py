@@ -81,10 +81,8 @@ def command(out: Output, /, source: str, **options: Any) -> None:
                     out.line(line)
 
 
-def explain_deployed(
-    events: Sequence[Event], deployment: Deployed, aws: Aws, drafts: Sequence[Rule] = ()
-) -> Explanation:
-    """Explain events by a deployment's rules and targets, and by rules that are not added yet.
+def explain_deployed(events: Sequence[Event], deployment: Deployed, aws: Aws) -> Explanation:
+    """Explain events by a deployment's rules and targets.
 
     Raises:
         AwsError: AWS cannot be reached.
@@ -94,8 +92,7 @@ def explain_deployed(
     @cache
     def rules(bucket: str) -> Sequence[Rule]:
         with clients.aws_errors():
-            stored = sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
-        return [*(rule for rule in drafts if rule.bucket == bucket), *stored]
+            return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
 
     explanation = explain(events, rules, lambda to: offline_target(to, deployment, aws))
     asked = {(event.bucket, event.name) for event in events if event.dialect != "cloudtrail"}

@@ -126,12 +126,6 @@ class Reader:
         for letter in letters:
             self._held.pop(_digest(letter.id), None)
 
-    def put_back(self, letters: Sequence[Letter]) -> None:
-        """Make messages visible again, to be read once more."""
-        self.forget(letters)
-        self._seen -= {_digest(letter.id) for letter in letters}
-        self._hide((letter.receipt for letter in letters), 0)
-
     def _receive(self) -> Sequence[list[Any]]:
         seconds = hidden_seconds(time.monotonic() - self._started)
         return self._call(self._receive_one, [seconds] * self._threads)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 _CATCH_UP: Final = 0.25
-"""Seconds of delay by calls that the limiter makes up for."""
+"""Seconds of delay by calls that a rate makes up for."""
 
 
 @dataclass(slots=True)
@@ -54,28 +54,11 @@ class Result:
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-class RateLimit:
-    """A limit on the events sent per second; a `rate` of None is no limit."""
-
-    def __init__(self, rate: float | None) -> None:
-        self._rate = rate
-        self._free = time.monotonic()
-
-    def spend(self, events: int) -> None:
-        """Count events that were sent now."""
-        if self._rate:
-            self._free = max(self._free, time.monotonic() - _CATCH_UP) + events / self._rate
-
-    def wait(self) -> float:
-        """Return the seconds until the next events may be sent."""
-        return max(0.0, self._free - time.monotonic()) if self._rate else 0.0
-
-
 @dataclass(slots=True)
 class Mover:
     """The common part of redrive and purge: read, choose, keep the rest, delete.
 
-    Ages are those at the time `began`. Letters that cannot be read stay, unless `unreadable` ones
+    Letters that cannot be read stay, unless `unreadable` ones
     are moved too. `progress` is called after each batch. At most `most` events are moved, but a
     message as its source sent it is not split.
     """
@@ -85,7 +68,6 @@ class Mover:
     sqs: "SQSClient"
     wanted: Filter
     _: KW_ONLY
-    began: int
     progress: Callable[[], None] = lambda: None
     most: int | None = None
     unreadable: bool = False
@@ -94,38 +76,39 @@ class Mover:
     def run(
         self,
         move: Callable[[Sequence[Plan]], set[str]],
-        limit: RateLimit | None = None,
+        rate: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Result:
-        """Move all chosen letters; `move` returns the ids of the letters that may be deleted."""
-        limit = limit or RateLimit(None)
+        """Move all chosen letters; `move` returns the ids of the letters that may be deleted.
+
+        With a `rate` it waits after each batch until so many events a second were moved.
+        """
+        due = time.monotonic()
         for letters in self.reader.batches():
             planned = [plan for letter in letters if (plan := self._plan(letter))]
             plans = [plan for plan in planned if not self._keep_unusable(plan)]
-            portions = _portions(plans)
-            for index, portion in enumerate(portions):
-                allowed = self._limit(portion)
-                if not allowed:
-                    return self.result
-                if index and limit.wait():
-                    # They would be visible again before their turn comes.
-                    waiting = [plan.letter for each in portions[index:] for plan in each]
-                    self.reader.put_back(waiting)
-                    break
-                limit.spend(self._move(allowed, move))
+            moved = self._move(self._limit(plans), move)
             self.progress()
-            sleep(limit.wait())
+            if self.most is not None and self.result.moved >= self.most:
+                break
+            if rate:
+                due = max(due, time.monotonic() - _CATCH_UP) + moved / rate
+                sleep(max(0.0, due - time.monotonic()))
         return self.result
 
     def _limit(self, plans: Sequence[Plan]) -> Sequence[Plan]:
         """Return the plans that may still be moved, the last one cut to the events that may."""
         if self.most is None:
             return plans
-        room = max(0, self.most - self.result.moved)
-        return [limit_events(plan, room) for plan in plans[:room]]
+        allowed, room = [], self.most - self.result.moved
+        for plan in plans:
+            if room > 0:
+                allowed.append(limit_events(plan, room))
+                room -= allowed[-1].number
+        return allowed
 
     def _plan(self, letter: Letter) -> Plan | None:
-        plan = make_plan(letter, self.wanted, self.began, ingress=self.queue.ingress)
+        plan = make_plan(letter, self.wanted, ingress=self.queue.ingress)
         if plan is None:
             self.result.skipped += 1
         return plan
@@ -204,9 +187,3 @@ def send_packed(queue: Queue, packed: Sequence[Packed]) -> Mapping[str, str]:
     except SQS_ERRORS as error:
         refused = dict.fromkeys(range(len(packed)), str(error))
     return {plan.letter.id: refused[index] for index in refused for plan in packed[index].plans}
-
-
-def _portions(plans: Sequence[Plan]) -> list[Sequence[Plan]]:
-    """Group letters of one event; one with many events is moved alone, to keep to the rate."""
-    small = [plan for plan in plans if plan.number <= 1]
-    return [*([small] if small else []), *([plan] for plan in plans if plan.number > 1)]

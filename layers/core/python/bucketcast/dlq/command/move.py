@@ -14,7 +14,7 @@ from bucketcast.destination import short_name
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.queues import CLOCK_SECONDS, DeadQueue
 from bucketcast.dlq.aws.reader import Reader
-from bucketcast.dlq.aws.redrive import Mover, RateLimit, Result, sender
+from bucketcast.dlq.aws.redrive import Mover, Result, sender
 from bucketcast.dlq.backup import Backup
 from bucketcast.dlq.command import records
 from bucketcast.dlq.command.options import Chosen, chosen, filter_options, queue_name, to_filter
@@ -57,7 +57,7 @@ _limit = click.option(
 @click.option(
     "--to", type=queue_name, metavar="TARGET", default="", help="Send to this target instead."
 )
-@click.option("--rate", type=_rate, metavar="N", help="Events per second at the most.")
+@click.option("--rate", type=_rate, metavar="N", help="Events per second, on average.")
 @_limit
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
 @shared
@@ -90,12 +90,12 @@ def redrive(
     wanted = to_filter(target, options)
     if dry_run:
         return _count(out, selection, wanted, destination, limit)
-    # With a rate only as much is read at once as is sent before it would be visible again.
+    # With a rate little is read at once: it is all sent at once, before the wait.
     slowly = {"at_once": ceil(min(rate, SQS_CALL_MESSAGES))} if rate else {}
     with aws_errors(), open_reader(out, selection, "redriving", **slowly) as (reader, report):
         mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
-        ended = _run(partial(mover.run, send, RateLimit(rate)))
+        ended = _run(partial(mover.run, send, rate))
     outcome = f"sent to {destination.title}"
     return _report(out, selection, mover, outcome, ended=ended)
 
@@ -213,7 +213,6 @@ def _mover(
         selection.queue,
         selection.aws.sqs,
         wanted,
-        began=selection.began,
         progress=report,
         **options,
     )

@@ -15,16 +15,6 @@ _GROUP: Final = re.compile(f"[0-9a-f]{{{GROUP_DIGITS}}}")
 F = TypeVar("F", bound=Callable[..., Any])
 _FILTERS: Final = (
     ("--reason", "reason", {"metavar": "TEXT", "help": "Part of the reason, in any case."}),
-    (
-        "--older-than",
-        "older",
-        {"type": params.since, "metavar": "DURATION", "help": "Dead for at least, e.g. 24h."},
-    ),
-    (
-        "--event",
-        "names",
-        {"type": params.events, "metavar": "EVENTS", "help": "Events, e.g. put,delete."},
-    ),
     ("--bucket", "bucket", {"type": params.bucket_name, "metavar": "NAME", "help": "The bucket."}),
     ("--prefix", "prefix", {"metavar": "TEXT", "help": "Key prefix."}),
     ("--id", "ids", {"metavar": "ID", "multiple": True, "help": "Id of a message or an event."}),

@@ -116,7 +116,7 @@ def matching_plans(
 ) -> Iterator[Plan]:
     for letters in reader.batches():
         for letter in letters:
-            plan = make_plan(letter, wanted, now_ms(), ingress=selection.queue.ingress)
+            plan = make_plan(letter, wanted, ingress=selection.queue.ingress)
             if plan:
                 yield plan
         report()

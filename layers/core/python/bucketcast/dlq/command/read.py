@@ -58,7 +58,7 @@ def ls(out: Output, /, target: Chosen, *, everything: bool, **options: Any) -> N
     \b
     Examples:
       bucketcast dlq ls
-      bucketcast dlq ls webhook:primary --reason 422 --older-than 24h
+      bucketcast dlq ls webhook:primary --reason 422
     """  # noqa: D301 - click reads the character
     selections, notes = select_queues(out, target.queue or None)
     with ExitStack() as readers:
@@ -234,8 +234,8 @@ def count(
 def _number(letter: Letter, wanted: Filter, *, ingress: bool) -> int:
     """Return how many events of a letter match."""
     if not wanted.needs_events:
-        return count_events(letter) if wanted.matches(letter, now_ms()) else 0
-    plan = make_plan(letter, wanted, now_ms(), ingress=ingress)
+        return count_events(letter) if wanted.matches(letter) else 0
+    plan = make_plan(letter, wanted, ingress=ingress)
     return plan.number if plan else 0
 
 

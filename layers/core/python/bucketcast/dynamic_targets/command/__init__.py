@@ -40,7 +40,7 @@ command.add_command(show)
 _target = click.argument("arn", metavar="TARGET", type=params.target)
 
 
-_settings = click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=params.setting)
+_settings = click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=params.pair)
 _files = click.option(
     "--from-file",
     "files",
