@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
 from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.aws.deployed_bucket import DeployedBucket
@@ -60,11 +58,7 @@ def apply(
             bucket.validate()
         bucket.attach(previous=before.get("Via", ""))
         return
-    try:
-        bucket.remove()
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "NoSuchBucket":
-            raise
+    bucket.remove()
 
 
 def _has_new_key(properties: Mapping[str, str], before: Mapping[str, str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bucketcast.telemetry import logger
+from functions.custom_resources.request import DELETE
 
 REASON_LIMIT: Final = 1_000  # CloudFormation takes 4 KB of response in all
 _ATTEMPTS: Final = 3
@@ -23,7 +24,7 @@ def respond(event: Mapping[str, Any], status: str, reason: str) -> None:
         {
             "Status": status,
             "Reason": reason[:REASON_LIMIT],
-            "PhysicalResourceId": event.get("PhysicalResourceId") or _physical_id(event),
+            "PhysicalResourceId": _physical_id(event, status),
             **{key: event[key] for key in ("StackId", "RequestId", "LogicalResourceId")},
         }
     ).encode()
@@ -42,6 +43,10 @@ def respond(event: Mapping[str, Any], status: str, reason: str) -> None:
             time.sleep(_PAUSE_SECONDS)
 
 
-def _physical_id(event: Mapping[str, Any]) -> str:
+def _physical_id(event: Mapping[str, Any], status: str) -> str:
+    """Return the bucket's own id: after a change to another bucket the old one is then removed."""
+    before = event.get("PhysicalResourceId")
+    if before and (status == "FAILED" or event["RequestType"] == DELETE):
+        return str(before)
     properties = event["ResourceProperties"]
     return "/".join(properties[key] for key in ("Bucket", "Id") if key in properties) or "malformed"

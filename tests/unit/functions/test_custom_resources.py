@@ -149,6 +149,14 @@ def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
     assert pauses == [PAUSE_SECONDS] * 4
 
 
+def test_a_bucket_that_is_gone_is_forgotten(s3: Any, dynamodb: Any, state_table: str) -> None:
+    times = AttachmentTimes(state_table, dynamodb)
+    times.put("uploads", Attachment(1.0))
+    ours = {**properties(), "StateTable": state_table}
+    apply(request("Delete", ours), s3, in_state("UPDATE_COMPLETE", dynamodb), no_sleep)
+    assert not times.of("uploads").since
+
+
 KEYS = [f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{name}" for name in ("old", "new")]
 
 
@@ -308,6 +316,16 @@ def test_failure_is_answered_with_its_reason(function: Any, answers: Answers) ->
     assert answer["Status"] == "FAILED"
     assert "'theirs'" in answer["Reason"]
     assert answer["PhysicalResourceId"] == "uploads/older"
+
+
+@pytest.mark.usefixtures("put")
+def test_another_bucket_has_another_id(function: Any, answers: Answers) -> None:
+    """CloudFormation then asks to remove the old one, which would send its events on."""
+    older = "older/Bucketcast-ingress"
+    for kind in ("Update", "Delete"):
+        function.handler(event(answers, kind, PhysicalResourceId=older), CONTEXT)
+    ids = [each["PhysicalResourceId"] for each in answers.taken]
+    assert ids == ["uploads/Bucketcast-ingress", older]
 
 
 def test_even_a_malformed_request_is_answered(function: Any, answers: Answers) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -43,6 +44,20 @@ def test_an_entry_whose_events_s3_has_reordered_is_the_same() -> None:
     for part, taken in ((notifications.WHOLE.without_latest, True), (Part(["s3:Test"]), False)):
         document = notifications.attach({}, OURS, QUEUE, part)
         assert notifications.takes(document, OURS, QUEUE, notifications.WHOLE) is taken
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [("year=2026/", "year%3D2026/"), ("a b+c/", "a+b%2Bc/"), ("ü&%/", "%C3%BC%26%25/")],
+)
+def test_ends_of_keys_are_encoded_as_s3_compares_them(typed: str, stored: str) -> None:
+    part = Part(["s3:ObjectCreated:*"], typed, typed)
+    document = notifications.attach({}, OURS, QUEUE, part)
+    rules = document["QueueConfigurations"][0]["Filter"]["Key"]["FilterRules"]
+    assert [each["Value"] for each in rules] == [stored, stored]
+    assert notifications.takes(document, OURS, QUEUE, part)
+    with pytest.raises(notifications.Overlap, match=re.escape(f"prefix '{typed}'")):
+        notifications.attach(document, "others", QUEUE, Part(["s3:ObjectCreated:Put"], typed))
 
 
 @pytest.mark.parametrize(

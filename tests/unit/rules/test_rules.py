@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bucketcast.event.names import expand
+from bucketcast.event.names import FAMILIES, expand
 from bucketcast.rules import Rule, RuleIndex, wildcard
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.cost import cost
@@ -67,6 +67,13 @@ def test_prefix_and_suffix(prefix: str, suffix: str, key: str, *, matches: bool)
 )
 def test_events(pattern: str, happened: str, *, matches: bool) -> None:
     assert bool(matched(RuleIndex([rule(events=[pattern])]), happened, "a")) == matches
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_member_that_s3_adds_later_belongs_to_its_family(family: str) -> None:
+    index = RuleIndex([rule(events=[family])])
+    assert matched(index, family.replace("*", "OfNextYear"), "a")
+    assert not matched(index, "s3:ObjectOfNextYear:Put", "a")
 
 
 def test_rule_with_several_families_matches_each_of_them_once() -> None:

@@ -132,6 +132,15 @@ def test_a_lifecycle_transition_has_its_storage_class() -> None:
     assert moved == {"destinationStorageClass": "GLACIER"}
 
 
+@pytest.mark.parametrize(
+    ("region", "partition"),
+    [("eu-west-1", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), ("", "aws")],
+)
+def test_the_arn_of_a_bucket_is_in_the_partition_of_its_region(region: str, partition: str) -> None:
+    (record,) = written(event(region=region, dialect="eventbridge"), "aws")["Records"]
+    assert record["s3"]["bucket"]["arn"] == f"arn:{partition}:s3:::uploads"
+
+
 def test_cloudevents_has_the_attributes_of_the_s3_adapter() -> None:
     one = first("s3/put-2.1")
     document = written(one, "cloudevents")

@@ -63,6 +63,8 @@ def test_event_has_the_order_of_s3s_own_notification() -> None:
             {"reason": "Lifecycle Expiration", "deletion-type": "Delete Marker Created"},
             "s3:ObjectRemoved:DeleteMarkerCreated",
         ),
+        ("Object Created", {"reason": "Of Next Year"}, "s3:ObjectCreated:OfNextYear"),
+        ("Object Deleted", {"deletion-type": "Of Next Year"}, "s3:ObjectRemoved:OfNextYear"),
         ("Object Restore Initiated", {"reason": ""}, "s3:ObjectRestore:Post"),
         ("Object Storage Class Changed", {"reason": ""}, "s3:ObjectTransition:Complete"),
         ("Object Tags Added", {"reason": ""}, "s3:ObjectCreated:PutTagging"),

@@ -203,8 +203,13 @@ def in_ceph(event: "Named") -> str:
 
 
 def spellings(event: "Named") -> tuple[str, ...]:
-    """Return all names by which a rule may match the event, MinIO's first."""
+    """Return all names by which a rule may match the event, MinIO's first.
+
+    An event that S3 invents after this was written belongs to its family too.
+    """
     name = event.name
+    if name not in SINGLES:
+        return (name, *(family for family in FAMILIES if name.startswith(family[:-1])))
     if not event.original and name not in _IN_AWS and name not in _IN_CEPH:
         return (name,)
     every = (name, event.original, in_aws(event), in_ceph(event))
@@ -251,9 +256,8 @@ def canonical(name: str) -> str | None:
 
 
 def expand(name: str) -> tuple[str, ...]:
-    """Return the single names of a family; a single name is itself."""
-    members = FAMILIES.get(name)
-    return tuple(name.replace("*", member) for member in members) if members else (name,)
+    """Return the single names of a family, and its own for those not known; or a single name."""
+    return (*(name.replace("*", member) for member in FAMILIES.get(name, ())), name)
 
 
 def creates(name: str) -> bool:

@@ -9,8 +9,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import unquote_plus
 
 from bucketcast.errors import BucketcastError
+from bucketcast.event import quoted
 
 Document = Mapping[str, Any]
 Via = Literal["sqs", "eventbridge"]
@@ -290,7 +292,9 @@ def _overlap(first: str, second: str) -> bool:
 def _entry_of(part: Part) -> dict[str, Any]:
     """Return an entry for a part, without its id and destination."""
     ends = {"prefix": part.prefix, "suffix": part.suffix}
-    rules = [{"Name": name, "Value": value} for name, value in ends.items() if value]
+    rules = [
+        {"Name": name, "Value": quoted(value, safe="/*")} for name, value in ends.items() if value
+    ]
     key_filter = {"Filter": {"Key": {"FilterRules": rules}}} if rules else {}
     return {"Events": list(part.events), **key_filter}
 
@@ -304,9 +308,13 @@ def _share_keys(entry: Mapping[str, Any], prefix: str, suffix: str) -> bool:
 
 
 def _ends(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the prefix and suffix of an entry's filter; S3 capitalizes their names."""
+    """Return the prefix and suffix of an entry's filter.
+
+    S3 capitalizes their names, and wants their values as it writes keys into events: a value as it
+    is typed, such as `year=2026/`, matches nothing.
+    """
     rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
-    values = {rule["Name"].lower(): rule["Value"] for rule in rules}
+    values = {rule["Name"].lower(): unquote_plus(rule["Value"]) for rule in rules}
     return values.get("prefix", ""), values.get("suffix", "")
 
 

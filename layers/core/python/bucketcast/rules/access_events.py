@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from types import MappingProxyType
 from typing import Final
 
-from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, expand, from_words
+from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, FAMILIES, expand, from_words
 from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
 
 PRICE: Final = "$1.00 per million calls logged, failed ones too"
@@ -48,7 +48,8 @@ def not_logged(events: Iterable[str], logged: Collection[str]) -> list[str]:
     return [
         event
         for event in asked
-        if (names := set(expand(event))) <= _WORDS.keys() and names.isdisjoint(logged)
+        if (names := {*expand(event)}.difference(FAMILIES)) <= _WORDS.keys()
+        and names.isdisjoint(logged)
     ]
 
 

@@ -66,11 +66,18 @@ def record(event: Event) -> _Record | msgspec.Raw:
         S3(
             "1.0",
             event.rule,
-            Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket),
+            Bucket(event.bucket, Identity(event.owner), _bucket_arn(event)),
             _Object(key(event), event.size, event.etag, event.version_id, event.sequencer),
         ),
         transition,
     )
+
+
+def _bucket_arn(event: Event) -> str:
+    """Return the ARN in the partition of the event's region."""
+    begin = event.region.partition("-")[0]
+    partition = "aws-us-gov" if event.region.startswith("us-gov-") else "aws"
+    return f"arn:{'aws-cn' if begin == 'cn' else partition}:s3:::{event.bucket}"
 
 
 def _lifecycle(event: Event) -> _Lifecycle | None:

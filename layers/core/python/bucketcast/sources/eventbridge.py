@@ -38,6 +38,8 @@ _NAMES = MappingProxyType(
     }
 )
 """S3's own name by `detail-type`, and `reason` of what was created or `deletion-type`."""
+_FAMILIES = MappingProxyType({"Object Created": "ObjectCreated", "Object Deleted": "ObjectRemoved"})
+"""The types whose causes may grow."""
 _TYPES = frozenset(f'"{kind}"'.encode() for kind, _ in _NAMES)
 
 log = logging.getLogger(__name__)
@@ -99,7 +101,8 @@ def events(fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
         raise BadEvent(f"broken EventBridge event: {error}") from None
     detail = envelope.detail
     cause = detail.deletion_type or (detail.reason if envelope.type == "Object Created" else "")
-    s3_name = _NAMES.get((envelope.type, cause)) or f"{envelope.type}{cause and ':' + cause}"
+    family = _FAMILIES.get(envelope.type, envelope.type)
+    s3_name = _NAMES.get((envelope.type, cause)) or f"{family}:{cause.replace(' ', '')}"
     if detail.reason == "Lifecycle Expiration":
         s3_name = s3_name.replace("ObjectRemoved", "LifecycleExpiration")
     name, original = translate(s3_name)

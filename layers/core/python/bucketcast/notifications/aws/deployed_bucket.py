@@ -100,8 +100,12 @@ class DeployedBucket:
         kept = self._attached()
         if kept and not self._is_rolled_back():
             kept = frozenset()
-        if "sqs" in self._wanted - kept:
-            self._write(self._without_entry)
+        try:
+            if "sqs" in self._wanted - kept:
+                self._write(self._without_entry)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NoSuchBucket":
+                raise
         if not kept and (times := self._times):
             self._retry(lambda: times.remove(self.name))
 
