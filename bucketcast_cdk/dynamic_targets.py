@@ -23,8 +23,8 @@ from bucketcast.limits import (
     VISIBILITY_TIMEOUTS_ONCE,
 )
 from bucketcast.settings.egress import Egress
-from bucketcast.state.items import PARTITION
-from bucketcast.topics.model import KINDS
+from bucketcast.state.dynamic_targets import PARTITION
+from bucketcast.topics.address import KINDS
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.bundling import mirrors
 from bucketcast_cdk.delivery import Delivery
@@ -115,7 +115,7 @@ class DynamicTargets(Construct):
                 "BUCKETCAST_KIND": kind,
                 "BUCKETCAST_STATE_TABLE": table.table_name,
                 "BUCKETCAST_QUEUES": self._ingest.queues,
-                "BUCKETCAST_QUEUE_PREFIX": f"{self._prefix}{kind}-",
+                "BUCKETCAST_QUEUE_PREFIX": self._prefix,
                 "BUCKETCAST_TOPICS": msgspec.json.encode(self._config.topics).decode(),
                 **egress(Egress(options.allow_private), local=context.local),
             },
@@ -123,13 +123,16 @@ class DynamicTargets(Construct):
             timeout=Duration.seconds(TIMEOUT_SECONDS),
             queued=True,
         )
-        queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
-        allow(function.role, _RECEIVE, [queues])
+        of_topics = kind in KINDS.values()  # whose queues keep their names if the kind changes
+        names = [kind, "topic"] if of_topics else [kind]
+        queues = [self._queue_arn(f"{name}-*") for name in names]
+        secrets = self._secret_arn(f"{kind}-*")
+        allow(function.role, _RECEIVE, queues)
         allow(function.role, ["secretsmanager:GetSecretValue"], [secrets])
         allow(function.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(function.role, table)
         join(function, function, name, options)
-        if kind in KINDS.values():
+        if of_topics:
             self._read_once(kind, function)
         return function
 

@@ -12,7 +12,7 @@ from bucketcast.limits import LISTEN_MEMORY_MB
 from bucketcast.listen import listener
 from bucketcast.notifications.aws import attachment_times
 from bucketcast.settings.environment import ANY_BUCKET
-from bucketcast.state import items
+from bucketcast.state import dynamic_targets
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
@@ -21,7 +21,7 @@ from bucketcast_cdk.permissions import allow, arn, bucket_arn
 _MEMORY: Final = 1_024
 # A change of a bucket's attachment or of a dynamic target may wait for a minute several times.
 _TIMEOUT: Final = Duration.minutes(5)
-_PARTITIONS: Final = (attachment_times.KEY, items.PARTITION, listener.PARTITION)
+_PARTITIONS: Final = (attachment_times.KEY, dynamic_targets.PARTITION, listener.PARTITION)
 """The partitions of the state table that it writes to, besides those of its buckets."""
 
 

@@ -6,8 +6,7 @@ While they cannot be read, or the target is off, its messages wait.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,18 +17,18 @@ from bucketcast.delivery.breaker import Breaker
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.messages import Message, message
+from bucketcast.delivery.messages import message
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.queue import Queue
-from bucketcast.delivery.queue_names import ONCE, dead_of, id_of
+from bucketcast.delivery.queue_names import dead_of, key_of, once_queue
 from bucketcast.delivery.sender import Absent
-from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.destination import Destination, TargetArn
 from bucketcast.settings.environment import DynamicSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
-from bucketcast.state.dynamic_targets import DynamicTarget, Table
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.targets.base import Target
-from bucketcast.topics.aws.table import TopicTable
 from functions.dispatch.batch import (
     Connect,
     EngineCache,
@@ -54,12 +53,14 @@ class DynamicTargets:
         dynamodb = function_clients.client("dynamodb")
         optional = function_clients.client("dynamodb", function_clients.OPTIONAL_CALL)
         self._table = Table(settings.state_table, dynamodb)
-        self._topics = TopicTable(settings.state_table, dynamodb)
         self._counters = Counters(settings.state_table, lambda: optional)
         self._breakers = Breakers(settings.state_table, lambda: optional)
         self._engines = EngineCache()
-        shared = self._queue(f"{settings.queue_prefix}{ONCE}")
-        self._once = Once(kind, shared, self._topics, self._breakers, self._counters)
+        self._once_queue = once_queue(settings.queue_prefix, settings.kind)
+        shared = self._queue(self._once_queue)
+        self._once = Once(
+            kind, shared, self._table, self._connector, self._breakers, self._counters
+        )
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         """Deliver a batch, or probe the target that the event names."""
@@ -69,54 +70,53 @@ class DynamicTargets:
             return {"paused": Breaker(self._breakers.of(event["target"])).is_paused()}
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
         messages = [*map(message, event["Records"])]
-        if queue == f"{self._settings.queue_prefix}{ONCE}":
+        if queue == self._once_queue:
             return answer(self._once(messages, context))
-        arn = TargetArn(id_of(queue, self._settings.queue_prefix), self._kind.arn_type).arn
-        try:
-            target = self._table.target(arn)
-            policy = self._policy(messages)
-        except (BotoCoreError, ClientError) as error:
-            telemetry.logger.warning("the table does not answer", target=arn, reason=str(error))
-            target, policy = None, Policy()
-        if target is None or target.queue != queue or target.state != "on":
+        key = key_of(queue, self._settings.queue_prefix, self._settings.kind)
+        target = self._read(key)
+        id_ = key.removeprefix(f"{self._settings.kind}:")
+        arn = target.arn if target else TargetArn(id_, self._kind.arn_type).arn
+        own = queue, self._settings.kind, "on"
+        if target is None or (target.queue, target.kind, target.state) != own:
             telemetry.logger.info("messages wait: their target is not there", target=arn)
             engine = Engine(self._consumer(arn, queue), Absent(f"{arn} is not there, or off"))
         else:
             engine = self._engines.get(queue, target.number, lambda: self._create(target))
+        limits = self._settings.topics
+        policy = target.retry_policy(limits) if isinstance(target, Topic) else Policy()
         stay = deliver(arn, engine, messages, policy, context, counters=self._counters, queue=queue)
         return answer(stay)
 
-    def _policy(self, messages: Sequence[Message]) -> Policy:
-        """Return the policy of the topic that the events of a batch belong to, if any."""
-        for entry in messages:
-            with suppress(ValueError):
-                topic = self._topics.topic(TopicArn.parse(entry.history.topic))
-                return topic.retry_policy(self._settings.topics) if topic else Policy()
-        return Policy()
+    def _read(self, key: str) -> DynamicTarget | None:
+        try:
+            return self._table.get(key)
+        except (BotoCoreError, ClientError) as error:
+            telemetry.logger.warning("the table does not answer", target=key, reason=str(error))
+            return None
 
     def _create(self, target: DynamicTarget) -> Engine:
         store = self._breakers.of(target.arn)
-        work = sender(self._kind, self._connector(target), store, str(target.number))
+        work = sender(self._kind, self._connector(self._kind, target), store, str(target.number))
         return Engine(self._consumer(target.arn, target.queue), work)
 
     def _consumer(self, arn: str, queue: str) -> Consumer:
         dead = DeadLetters(arn, self._queue(dead_of(queue)))
         return Consumer(self._queue(queue), dead.write)
 
-    def _connector(self, target: DynamicTarget) -> Connect:
+    def _connector(self, kind: type[Target], target: DynamicTarget) -> Connect:
         def settings(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
             # A secret is replaced together with the settings that name it.
-            stored = self._table.target(target.arn) if fresh else target
+            stored = self._table.get(Destination.of(target.arn).key) if fresh else target
             return secrets.resolve((stored or target).settings, fresh=fresh)
 
-        return connector(self._kind, settings)
+        return connector(kind, settings)
 
     def _probe(self, event: Mapping[str, Any]) -> dict[str, Any]:
         arn = event["target"]
-        target = self._table.target(arn)
+        target = self._table.get(Destination.of(arn).key)
         if target is None:
             return {"online": False, "why": f"{arn} was removed", "where": ""}
-        return probe(self._connector(target), event, target.settings)
+        return probe(self._connector(self._kind, target), event, target.settings)
 
     def _queue(self, name: str) -> Queue:
         return Queue(f"{self._settings.queues}/{name}", self._sqs)

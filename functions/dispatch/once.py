@@ -10,7 +10,7 @@ wait for them: a function probes for half of its time at most.
 """
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
-from bucketcast.aws import secrets
 from bucketcast.aws.function_clients import AT_ONCE
 from bucketcast.delivery.breaker import Breaker
 from bucketcast.delivery.connection import Connection
@@ -41,11 +40,10 @@ from bucketcast.limits import (
 )
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.targets.base import Target
-from bucketcast.topics import endpoint
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.model import Topic
-from functions.dispatch.batch import EngineCache, connector, deliver
+from functions.dispatch.batch import Connect, EngineCache, deliver
 
 _POLICY = Policy(once=True)
 
@@ -64,13 +62,15 @@ class Once:
         self,
         kind: type[Target],
         queue: Queue,
-        topics: TopicTable,
+        table: Table,
+        connect: Callable[[type[Target], DynamicTarget], Connect],
         breakers: Breakers,
         counters: Counters,
     ) -> None:
         self._kind: Any = type(kind.__name__, (kind,), {"timeout": ONCE_SEND_SECONDS})
         self._queue = Consumer(queue, _drop)
-        self._topics = topics
+        self._table = table
+        self._connect = connect
         self._breakers = breakers
         self._counters = counters
         self._engines = EngineCache()
@@ -109,7 +109,7 @@ class Once:
         if late:
             return Engine(self._queue, Gone(f"not tried within {ONCE_DAYS} day"))
         try:
-            topic = self._topics.topic(arn)
+            topic = self._table.topic(arn)
         except (BotoCoreError, ClientError) as error:
             telemetry.logger.warning("the table does not answer", topic=arn.arn, reason=str(error))
             return Engine(self._queue, Absent("the table does not answer"))
@@ -119,12 +119,7 @@ class Once:
             return self._engines.get(arn.arn, topic.number, lambda: self._create(topic))
 
     def _create(self, topic: Topic) -> Engine:
-        def settings(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so
-            values = secrets.resolve(topic.references, fresh=fresh)
-            target = endpoint.push_target(topic, values)
-            return target.settings if target else {}
-
-        connect = connector(self._kind, settings)
+        connect = self._connect(self._kind, topic)
         breaker = Breaker(self._breakers.of(topic.arn), str(topic.number))
         size = self._kind.batch_size
         work = _TopicSender(Connection(connect), breaker, size, self._probes)

@@ -31,7 +31,6 @@ from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import Rules
 from bucketcast.topics.aws.destination_cache import DestinationCache
-from bucketcast.topics.aws.table import TopicTable
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
@@ -47,7 +46,6 @@ def build(environ: Mapping[str, str]) -> Handler:
     facts = settings.object_facts
     dynamic = DestinationCache(
         Table(table, dynamodb),
-        TopicTable(table, dynamodb),
         settings.dynamic_prefix,
         facts_of(facts.topics),
     )

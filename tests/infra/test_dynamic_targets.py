@@ -44,7 +44,7 @@ def test_function_carries_its_kind_and_has_no_event_source(two: Synthesised) -> 
     assert layers == ["AssetsClientredis", "AssetsCore", "AssetsShared"]
     variables = function["Environment"]["Variables"]
     assert variables["BUCKETCAST_KIND"] == "redis"
-    assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-dynamic-redis-"
+    assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-dynamic-"
     called = two.of_type("AWS::Lambda::EventSourceMapping").values()
     redis = [each for each in called if "redis" in str(each["Properties"]["FunctionName"])]
     assert redis == []

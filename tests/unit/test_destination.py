@@ -40,37 +40,29 @@ def test_invalid_arn_is_reported_with_the_form(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arn", "what", "of_topic"),
+    ("arn", "what"),
     [
-        ("arn:minio:sqs::primary:webhook", TargetArn("primary", "webhook"), False),
-        ("arn:minio:sqs::topic-1:webhook", TargetArn("topic-1", "webhook"), False),
-        (
-            "arn:minio:sqs::topic-de9f2c7fd25e1b3a:amqp",
-            TargetArn("topic-de9f2c7fd25e1b3a", "amqp"),
-            True,
-        ),
-        ("arn:aws:sns:eu-west-1:acme:t1", TopicArn("eu-west-1", "acme", "t1"), True),
-        ("arn:aws:sns:::t1", TopicArn("", "", "t1"), True),
-        ("arn:bucketcast:listen:::0a1b", ListenerArn("0a1b"), False),
-        ("arn:aws:sns:eu-west-1:acme:", Unknown("arn:aws:sns:eu-west-1:acme:"), False),
-        (
-            "arn:aws:sns:eu-west-1:acme:t1:more",
-            Unknown("arn:aws:sns:eu-west-1:acme:t1:more"),
-            False,
-        ),
-        ("hook", Unknown("hook"), False),
+        ("arn:minio:sqs::primary:webhook", TargetArn("primary", "webhook")),
+        ("arn:aws:sns:eu-west-1:acme:t1", TopicArn("eu-west-1", "acme", "t1")),
+        ("arn:aws:sns:::t1", TopicArn("", "", "t1")),
+        ("arn:bucketcast:listen:::0a1b", ListenerArn("0a1b")),
+        ("arn:aws:sns:eu-west-1:acme:", Unknown("arn:aws:sns:eu-west-1:acme:")),
+        ("arn:aws:sns:eu-west-1:acme:t1:more", Unknown("arn:aws:sns:eu-west-1:acme:t1:more")),
+        ("hook", Unknown("hook")),
     ],
 )
-def test_arn_is_read_as_its_destination(arn: str, what: Destination, *, of_topic: bool) -> None:
+def test_arn_is_read_as_its_destination(arn: str, what: Destination) -> None:
     assert Destination.of(arn) == what
-    assert (what.arn, str(what), what.of_topic) == (arn, arn, of_topic)
+    assert (what.arn, str(what)) == (arn, arn)
 
 
-def test_the_target_of_a_topic_is_the_topic_s_in_any_region() -> None:
+def test_the_key_of_a_topic_is_its_own_in_any_region() -> None:
     here, there = TopicArn("eu-west-1", "acme", "t1"), TopicArn("", "acme", "t1")
-    assert here.target_id == there.target_id
-    assert TargetArn(here.target_id, "webhook").of_topic
-    assert here.target_id != TopicArn("eu-west-1", "", "t1").target_id
+    assert here.key == there.key
+    assert here.key.startswith(TopicArn.keys_of("acme"))
+    assert here.key != TopicArn("eu-west-1", "", "t1").key
+    kinds = ("topic", "topic-", "", "webhook")
+    assert here.key not in {TargetArn(here.id, kind).key for kind in kinds}, "it has a policy"
 
 
 def test_rules_store_targets_without_their_region_and_topics_as_they_are() -> None:

@@ -9,7 +9,7 @@ from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.health import Health
 from bucketcast.deployment.status import Condition, Status, condition
 from bucketcast.state.counters import Last
-from bucketcast.state.dynamic_targets import DynamicTarget
+from bucketcast.state.items import DynamicTarget
 
 ARN = "arn:minio:sqs::primary:webhook"
 ITEM = DynamicTarget(

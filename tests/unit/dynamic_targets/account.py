@@ -8,13 +8,12 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment import DynamicSetup
-from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.destination_cache import DestinationCache
-from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import Topics
 from tests.unit.moto_aws import ACCOUNT, REGION, MotoAws, client, make_function
 
@@ -31,6 +30,7 @@ DYNAMIC = DynamicSetup(
     secrets="bucketcast/Bucketcast/dynamic/",
     timeout=60,
     visibility=360,
+    topic=TOPIC,
 )
 
 
@@ -59,6 +59,11 @@ def _watch() -> _Watch:
     return watch
 
 
+class _Clients(Aws):
+    def client(self, service: str, attempts: int = 1) -> Any:  # noqa: ARG002 - moto needs no repeats
+        return client(service)
+
+
 class Account:
     """The clients, the clock, and the resources beside the table."""
 
@@ -76,22 +81,17 @@ class Account:
     def calls(self) -> list[str]:
         return self._watch.calls
 
-    def _resources(self, setup: DynamicSetup) -> Resources:
-        return Resources(setup, self.sqs, self.functions, self.secrets, timeout=0)
-
     def topics(self, setup: DynamicSetup = DYNAMIC) -> Topics:
-        items = TopicTable(self.table_name, self.dynamodb)
-        return Topics(items, setup, self.targets(setup), self._resources(setup), lambda: self.now)
+        return Topics(setup, self.targets(setup))
 
     def targets(self, setup: DynamicSetup = DYNAMIC, **more: Any) -> DynamicTargets:
-        alarms = Alarms(self.cloudwatch, "Bucketcast", TOPIC)
         more = {"timeout": 0.0, "clock": lambda: self.now, **more}
-        return DynamicTargets(setup, self.table, self._resources(setup), alarms, **more)
+        resources = Resources("Bucketcast", setup, _Clients(), timeout=0)
+        return DynamicTargets(setup, self.table, resources, **more)
 
     def destination_cache(self) -> DestinationCache:
         """Ingest's cache of queues."""
-        items = TopicTable(self.table_name, self.dynamodb)
-        return DestinationCache(self.table, items, DYNAMIC.prefix)
+        return DestinationCache(self.table, DYNAMIC.prefix)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:
@@ -111,10 +111,15 @@ class Account:
         urls = self.sqs.list_queues().get("QueueUrls", [])
         return {url.rpartition("/")[2] for url in urls}
 
+    def mappings(self) -> list[tuple[str, str]]:
+        """The names of queues, and of the functions that read them."""
+        mappings = self.functions.list_event_source_mappings()["EventSourceMappings"]
+        arns = [(each["EventSourceArn"], each["FunctionArn"]) for each in mappings]
+        return [(queue.rpartition(":")[2], name.rpartition(":")[2]) for queue, name in arns]
+
     def mapped(self) -> set[str]:
         """The names of the queues with an event source mapping."""
-        mappings = self.functions.list_event_source_mappings()["EventSourceMappings"]
-        return {mapping["EventSourceArn"].rpartition(":")[2] for mapping in mappings}
+        return {queue for queue, _ in self.mappings()}
 
     def alarms(self) -> dict[str, dict[str, Any]]:
         """The alarms by name."""
@@ -136,5 +141,5 @@ def add_dynamic_targets(aws: MotoAws, **more: Any) -> None:
 
 
 def _make_functions() -> None:
-    for name in DYNAMIC.functions.values():
-        make_function(name)
+    for kind in (*DYNAMIC.functions, "amqp", "kafka"):
+        make_function(f"{DYNAMIC.prefix}{kind}")

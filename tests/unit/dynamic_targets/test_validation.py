@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast import config
-from bucketcast.delivery.queue_names import id_of
+from bucketcast.delivery.queue_names import key_of
+from bucketcast.destination import TopicArn
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
 from bucketcast.targets import kinds
@@ -119,10 +120,10 @@ def test_queue_name_too_long_for_sqs_is_refused() -> None:
 
 
 @pytest.mark.parametrize("end", [".fifo", ""])
-def test_the_id_is_read_from_the_queue(end: str) -> None:
+def test_the_key_is_read_from_the_queue(end: str) -> None:
     setup = replace(DYNAMIC, queue_end=end)
-    queue = setup.queue_name("webhook", "a-b-c", "0a1b2c")
-    assert id_of(queue, setup.prefix + "webhook-") == "a-b-c"
+    for key in ("webhook:a-b-c", TopicArn("", "", "t").key):
+        assert key_of(setup.queue_name(key, "0a1b2c"), setup.prefix, "webhook") == key
 
 
 @pytest.mark.parametrize(

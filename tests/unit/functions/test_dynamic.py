@@ -49,7 +49,7 @@ def webhooks_environ(state_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[
         "BUCKETCAST_KIND": "webhook",
         "BUCKETCAST_STATE_TABLE": state_table,
         "BUCKETCAST_QUEUES": DYNAMIC.queues,
-        "BUCKETCAST_QUEUE_PREFIX": f"{DYNAMIC.prefix}webhook-",
+        "BUCKETCAST_QUEUE_PREFIX": DYNAMIC.prefix,
         "POWERTOOLS_SERVICE_NAME": "dispatch",
     }
     for name, text in environ.items():
@@ -117,7 +117,7 @@ def test_messages_wait_while_their_target_is_not_there(
         def denied(_: str) -> None:
             raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetItem")
 
-        monkeypatch.setattr(setup.handler._table, "target", denied)  # type: ignore[attr-defined]
+        monkeypatch.setattr(setup.handler._table, "get", denied)  # type: ignore[attr-defined]
     assert setup(queue, body("x")) == []
     assert Fake.sent == []
     (waiting,) = received(setup.account.sqs, DYNAMIC.url(queue), wait=2)

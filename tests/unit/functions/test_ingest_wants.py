@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,8 +18,7 @@ from bucketcast.settings.environment import ANY_BUCKET, DeployedTargets, ObjectF
 from bucketcast.shapes.ceph import writer
 from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import DesiredTopic, Topics
+from bucketcast.topics.aws.topics import DesiredTopic
 from tests.contract.oracle import visible
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.ingest.versioned_bucket import VersionedBucket
@@ -58,10 +57,7 @@ class Stack:
 
     def add_topic(self, **attributes: str) -> None:
         values = {"push-endpoint": "https://example.org/", **attributes}
-        items = TopicTable(self.account.table_name, self.account.dynamodb)
-        resources: Any = None  # it needs no queue
-        topics = Topics(items, DYNAMIC, self.targets, resources, lambda: self.account.now)
-        topics.put(TOPIC, lambda *_: DesiredTopic("ann", parse_attributes(values)))
+        self.account.topics().put(TOPIC, lambda *_: DesiredTopic("ann", parse_attributes(values)))
 
     def add_rule(self, to: TargetArn | TopicArn, *conditions: Condition) -> None:
         self.rules.add(Rule(bucket="uploads", arn=to.plain, events=EVENTS, conditions=conditions))

@@ -13,17 +13,15 @@ from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.delivery.queue import Queue
 from bucketcast.destination import Destination, TopicArn
-from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.errors import NotConnected, Rejected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import Topic
 from bucketcast.targets import base
 from bucketcast.topics.attributes import parse_attributes
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import DesiredTopic, Topics
-from bucketcast.topics.model import Topic
+from bucketcast.topics.aws.topics import DesiredTopic
 from tests.unit.delivery.bench import NEW
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, invocation
@@ -53,9 +51,7 @@ class Stack:
         self.account = account
         self.build: Callable[[], Any] = lambda: module.build(environ, lambda _: Fake)
         self.handler = self.build()
-        self.items = TopicTable(account.table_name, account.dynamodb)
-        resources = Resources(DYNAMIC, account.sqs, account.functions, account.secrets, timeout=0)
-        self.topics = Topics(self.items, DYNAMIC, account.targets(), resources, lambda: account.now)
+        self.topics = account.topics()
 
     def put(self, name: str, **given: str) -> Topic:
         values = {key.replace("_", "-"): text for key, text in given.items()}
@@ -108,7 +104,7 @@ def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     kept, once = stack.put("kept", persistent="true"), stack.put("once")
     book = stack.account.destination_cache()
     assert (book.queue(Destination.of(kept.arn)) or "").startswith(
-        f"Bucketcast-dynamic-webhook-{kept.id}-"
+        f"Bucketcast-dynamic-topic-{kept.id}-"
     )
     assert book.queue(TopicArn("default", "acme", "once")) == SHARED
     assert book.queue(TopicArn(REGION, "acme", "never")) is None
@@ -120,16 +116,6 @@ def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
     book.begin()
     assert book.queue(Destination.of(once.arn)) is None
-
-
-def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = stack.put("kept", persistent="true")
-    monkeypatch.setattr(Table, "target", lambda *_: None)
-    book = stack.account.destination_cache()
-    with pytest.raises(LookupError, match="has no queue yet"):
-        book.queue(Destination.of(kept.arn))
 
 
 def routed(key: str, history: History = NEW) -> Item:
@@ -257,14 +243,14 @@ def test_a_topic_that_cannot_be_read_costs_no_other(
 ) -> None:
     """All messages of its call came back, and those of others were sent again."""
     well, broken = stack.put("well"), stack.put("broken")
-    read = TopicTable.topic
+    read = Table.topic
 
-    def topic(table: TopicTable, arn: TopicArn) -> Topic | None:
+    def topic(table: Table, arn: TopicArn) -> Topic | None:
         if arn.name == "broken":
             raise ValueError("no such form")
         return read(table, arn)
 
-    monkeypatch.setattr(TopicTable, "topic", topic)
+    monkeypatch.setattr(Table, "topic", topic)
     assert stack(body(well.arn, "x"), body(broken.arn, "y")) == ["1"]
     assert stack.counts() == {well.arn: Counts(sent=1)}
 
@@ -298,7 +284,7 @@ def test_untried_events_are_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPat
         raise ClientError({"Error": {"Code": "ThrottlingException"}}, "GetItem")
 
     with monkeypatch.context() as refusing:
-        refusing.setattr(stack.handler._topics, "topic", denied)
+        refusing.setattr(stack.handler._table, "topic", denied)
         assert stack(body(topic.arn, "x"), receives=3) == []
     assert stack.counts() == {}
     assert depth(stack) == "1"
@@ -339,4 +325,4 @@ def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     (target,) = stack.account.table.targets()
     (dead,) = received(stack.account.sqs, DYNAMIC.url(target.dead))
     assert dead["texts"]["reason"] == "busy (max_retries of 1: 2 tries failed)"
-    assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
+    assert stack.counts() == {topic.arn: Counts(sent=1, failed=1, dead=1)}

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace
+
 from bucketcast.delivery.breaker import LocalStore
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.messages import message
@@ -15,10 +17,11 @@ from bucketcast.destination import TopicArn
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.event import Event
 from bucketcast.limits import ONCE_CONCURRENCY_FACTOR, ONCE_RETENTION_DAYS, TARGET_CONCURRENCY
+from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.targets import base
 from bucketcast.targets.webhook.settings import WebhookSettings
-from bucketcast.topics.model import Topic
-from functions.dispatch.batch import answer
+from bucketcast.topics.endpoint import push_settings
+from functions.dispatch.batch import Connect, answer, connector
 from functions.dispatch.once import Once
 from tests.unit.samples import event
 from tests.unit.simulation.lambdas import Function, Handler, SideBySide, Simulation
@@ -66,7 +69,7 @@ class Topics:
     def environment(self) -> Handler:
         table: Any = self
         queue = Queue(self.queue.name, table.simulation.sqs)
-        once = Once(self.kind(), queue, table, table, table)
+        once = Once(self.kind(), queue, table, _connect, table, table)
 
         def handler(call: Mapping[str, Any], context: Any) -> dict[str, Any]:
             return answer(once([*map(message, call["Records"])], context))
@@ -123,7 +126,8 @@ class Topics:
         if arn.name.startswith("deleted") and self.is_in_trouble(arn.name):
             return None
         attributes = {"push-endpoint": f"http://there/{arn.name}"}
-        return Topic(tenant="", owner="o", name=arn.name, region="r", attributes=attributes)
+        topic = Topic(arn=arn.arn, kind="webhook", id=arn.id, owner="o", attributes=attributes)
+        return replace(topic, settings=push_settings(topic, {}))
 
     def of(self, arn: str) -> LocalStore:
         return self._breakers[arn]
@@ -138,3 +142,7 @@ class Topics:
         self.put |= dict.fromkeys(keys, self.simulation.clock.now)
         client: Any = self.simulation.sqs
         Queue(self.queue.name, client).send([Outgoing(body, history=History(topic=to.arn))])
+
+
+def _connect(kind: type[base.Target], topic: DynamicTarget) -> Connect:
+    return connector(kind, lambda _: topic.settings)

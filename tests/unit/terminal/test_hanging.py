@@ -61,7 +61,7 @@ def test_a_removal_names_what_hangs_on_it(
         before[0],
         before[1]["QueueConfigurations"],
     )
-    assert Table(TABLE, aws.dynamodb).target(HOOK)
+    assert Table(TABLE, aws.dynamodb).get("webhook:audit")
     assert run("topic", "get", "b").code == 0
 
 

@@ -10,10 +10,10 @@ from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import Topic
 from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
-from bucketcast.topics.model import Topic
 from tests.unit.conftest import Run, cells
 from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws
@@ -35,11 +35,9 @@ def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given:
     return topics.put(TopicArn("r", tenant, name), lambda *_: DesiredTopic(owner, attributes))
 
 
-def queues(aws: MotoAws, topic: Topic) -> tuple[str, str]:
+def queues(topic: Topic) -> tuple[str, str]:
     """The URLs of a topic's queue and of its dead-letter queue."""
-    target = Table(TABLE, aws.dynamodb).target(topic.target_arn)
-    assert target is not None
-    return DYNAMIC.url(target.queue), DYNAMIC.url(target.dead)
+    return DYNAMIC.url(topic.queue), DYNAMIC.url(topic.dead)
 
 
 def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
@@ -63,21 +61,6 @@ def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
     assert run("topic", "ls", "--uid", "eve").out == ""
 
 
-@pytest.mark.parametrize(
-    "call", [("rm",), ("rm", "--discard", "--yes"), ("add", "endpoint=http://h/")]
-)
-def test_target_commands_do_not_change_a_topics_target(
-    run: Run, aws: MotoAws, call: tuple[str, ...]
-) -> None:
-    """Without it ingest would keep the topic's events, and send none."""
-    topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
-    stored = Table(TABLE, aws.dynamodb).target(topic.target_arn)
-    refused = run("target", call[0], f"webhook:{topic.id}", *call[1:])
-    assert refused.code == 1
-    assert "change or remove the topic" in refused.err
-    assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == stored
-
-
 def test_a_sick_topic_is_named_where_its_target_is_shown(run: Run, aws: MotoAws) -> None:
     topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
     aws.answers["Bucketcast-dynamic-webhook"] = {"online": True, "why": "", "where": "h"}
@@ -85,7 +68,7 @@ def test_a_sick_topic_is_named_where_its_target_is_shown(run: Run, aws: MotoAws)
     (listed,) = (
         target
         for target in run("target", "ls", "--json").document["targets"]
-        if target["arn"] == topic.target_arn
+        if target["arn"] == topic.arn
     )
     assert listed["topic"] == topic.arn
     alarms = aws.cloudwatch.describe_alarms()["MetricAlarms"]
@@ -132,7 +115,7 @@ def dead_letter(aws: MotoAws, url: str, body: str) -> None:
 
 def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
     topic = make(aws, "b", **LOGIN)
-    url, dead = queues(aws, topic)
+    url, dead = queues(topic)
     waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(4)]
     bodies = [packed.body for entry in waiting for packed in pack([entry])]
     for body in bodies[:3]:
@@ -140,7 +123,7 @@ def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
     aws.sqs.send_message(QueueUrl=url, MessageBody=bodies[3], DelaySeconds=900)
     aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=600)
     dead_letter(aws, dead, bodies[0])
-    Counters(TABLE, lambda: aws.dynamodb).add(topic.target_arn, Counts(sent=5, failed=2, dead=1))
+    Counters(TABLE, lambda: aws.dynamodb).add(topic.arn, Counts(sent=5, failed=2, dead=1))
     for _ in range(2):
         assert run("topic", "stats", "b", "--json").document == {
             "status": "success",
@@ -162,7 +145,7 @@ def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
 
 
 def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
-    url, _ = queues(aws, topic := make(aws, "b", **LOGIN))
+    url, _ = queues(topic := make(aws, "b", **LOGIN))
     letters = aws.queue("Bucketcast-webhook-primary-dead")
     (packed,) = pack([Delivery("r1", event(key="k"))])
     dead_letter(aws, letters, packed.body)

@@ -5,40 +5,33 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
+from bucketcast.destination import TopicArn
 from bucketcast.settings.options import read
+from bucketcast.state.items import Topic
 from bucketcast.topics.attributes import parse_attributes
-from bucketcast.topics.endpoint import PushTarget, push_target
-from bucketcast.topics.model import Topic
+from bucketcast.topics.endpoint import kind_of, push_settings
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 
 
-def pushed(**given: str) -> PushTarget:
-    values = {key.replace("_", "-"): text for key, text in given.items()}
-    attributes = parse_attributes(values)
-    topic = Topic(tenant="acme", owner="a", name="t1", region="r", attributes=attributes.shown)
-    target = push_target(topic, attributes.hidden)
-    assert target is not None
-    kind = targets.load(target.kind)
-    declared: Any = kind.Settings
-    assert kind.check(read(declared, target.settings)) == []
-    return target
-
-
-def test_topic_without_an_endpoint_is_not_pushed() -> None:
-    topic = Topic(tenant="", owner="a", name="t", region="r", attributes={"persistent": "true"})
-    assert push_target(topic, {}) is None
-    assert topic.kind == ""
-    assert topic.target_arn == ""
+def pushed(kind: str, **given: str) -> dict[str, str]:
+    """The settings of a topic with these attributes, which its kind of target takes."""
+    attributes = parse_attributes({key.replace("_", "-"): text for key, text in given.items()})
+    assert kind_of(attributes.shown) == kind
+    arn = TopicArn("r", "acme", "t1").arn
+    topic = Topic(arn=arn, kind=kind, id="1", owner="a", attributes=attributes.shown)
+    settings = push_settings(topic, attributes.hidden)
+    target = targets.load(kind)
+    declared: Any = target.Settings
+    assert target.check(read(declared, settings)) == []
+    return settings
 
 
 @pytest.mark.parametrize(("persistent", "timeout"), [("true", {}), ("false", {"timeout": "5s"})])
 def test_http_endpoint_is_a_webhook(persistent: str, timeout: dict[str, str]) -> None:
     """Where an event is tried once, other topics may wait for as long as it takes."""
     given = {"OpaqueData": "me@example.com", "persistent": persistent}
-    target = pushed(push_endpoint="http://h:81/p", **given)
-    assert target.kind == "webhook"
-    assert target.settings == {
+    assert pushed("webhook", push_endpoint="http://h:81/p", **given) == {
         "endpoint": "http://h:81/p",
         "shape": "ceph",
         "opaque_data": "me@example.com",
@@ -47,11 +40,10 @@ def test_http_endpoint_is_a_webhook(persistent: str, timeout: dict[str, str]) ->
 
 
 def test_https_login_is_basic_and_the_ca_is_kept() -> None:
-    target = pushed(push_endpoint="https://al%3Aice:p%40ss@h/p", ca_location=PEM)
-    assert target.settings["endpoint"] == "https://h/p"
-    assert target.settings["auth_token"] == "Basic YWw6aWNlOnBAc3M="
-    assert target.settings["cert_authority"] == PEM
-    assert "YWw6" not in repr(target)
+    settings = pushed("webhook", push_endpoint="https://al%3Aice:p%40ss@h/p", ca_location=PEM)
+    assert settings["endpoint"] == "https://h/p"
+    assert settings["auth_token"] == "Basic YWw6aWNlOnBAc3M="
+    assert settings["cert_authority"] == PEM
 
 
 @pytest.mark.parametrize(
@@ -66,24 +58,24 @@ def test_https_login_is_basic_and_the_ca_is_kept() -> None:
 def test_amqp_is_confirmed_by_the_broker_unless_the_topic_wants_none(
     level: dict[str, str], mandatory: str, mode: str
 ) -> None:
-    target = pushed(push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", **level)
-    assert target.kind == "amqp"
-    assert target.settings["url"] == "amqp://u:p@r/v"
-    assert target.settings["exchange"] == "ex"
-    assert target.settings["routing_key"] == "t1", "the topic's name"
-    assert target.settings["mandatory"] == mandatory
-    assert target.settings["delivery_mode"] == mode
-    assert target.settings.get("ack") == ("none" if mode == "1" else None)
+    settings = pushed("amqp", push_endpoint="amqp://u:p@r/v", amqp_exchange="ex", **level)
+    assert settings["url"] == "amqp://u:p@r/v"
+    assert settings["exchange"] == "ex"
+    assert settings["routing_key"] == "t1", "the topic's name"
+    assert settings["mandatory"] == mandatory
+    assert settings["delivery_mode"] == mode
+    assert settings.get("ack") == ("none" if mode == "1" else None)
 
 
 def test_http_attributes_reach_the_webhook() -> None:
-    target = pushed(push_endpoint="https://h/", verify_ssl="false", cloudevents="true")
-    assert target.settings["tls_skip_verify"] == "on"
-    assert target.settings["cloudevents"] == "on"
+    settings = pushed("webhook", push_endpoint="https://h/", verify_ssl="false", cloudevents="true")
+    assert settings["tls_skip_verify"] == "on"
+    assert settings["cloudevents"] == "on"
 
 
 def test_kafka_prefers_the_login_in_the_attributes() -> None:
-    target = pushed(
+    settings = pushed(
+        "kafka",
         push_endpoint="kafka://url:secret@b1:9093",
         kafka_brokers="b2:9093,b3",
         kafka_ack_level="none",
@@ -93,8 +85,7 @@ def test_kafka_prefers_the_login_in_the_attributes() -> None:
         password="pw",
         mechanism="SCRAM-SHA-512",
     )
-    assert target.kind == "kafka"
-    assert target.settings == {
+    assert settings == {
         "brokers": "b1:9093,b2:9093,b3",
         "topic": "t1",
         "ack": "none",
@@ -110,10 +101,10 @@ def test_kafka_prefers_the_login_in_the_attributes() -> None:
 
 def test_a_certificate_and_a_login_of_the_url_reach_amqp_and_kafka() -> None:
     amqps = {"push_endpoint": "amqps://u:p@r/v", "amqp_exchange": "ex", "ca_location": PEM}
-    amqp = pushed(**amqps, verify_ssl="false")
-    assert (amqp.settings["url"], amqp.settings["cert_authority"]) == ("amqps://u:p@r/v", PEM)
-    assert amqp.settings["tls_skip_verify"] == "on"
-    kafka = pushed(push_endpoint="kafka://u:p@b:9093", use_ssl="true", mechanism="PLAIN")
-    assert kafka.settings["brokers"] == "b:9093"
-    assert (kafka.settings["sasl_username"], kafka.settings["sasl_password"]) == ("u", "p")
-    assert kafka.settings["sasl_mechanism"] == "plain"
+    amqp = pushed("amqp", **amqps, verify_ssl="false")
+    assert (amqp["url"], amqp["cert_authority"]) == ("amqps://u:p@r/v", PEM)
+    assert amqp["tls_skip_verify"] == "on"
+    kafka = pushed("kafka", push_endpoint="kafka://u:p@b:9093", use_ssl="true", mechanism="PLAIN")
+    assert kafka["brokers"] == "b:9093"
+    assert (kafka["sasl_username"], kafka["sasl_password"]) == ("u", "p")
+    assert kafka["sasl_mechanism"] == "plain"

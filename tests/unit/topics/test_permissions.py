@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bucketcast.topics.model import Topic
+from bucketcast.state.items import Topic
 from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import DELETE, PUBLISH
 from bucketcast.users import User
@@ -37,6 +37,7 @@ def policy(effect: str, action: str, *users: str) -> str:
 )
 def test_topic_of_ann_may_be_published_to_by(policy: str, allowed: list[str]) -> None:
     given = {"Policy": policy}
-    topic = Topic(tenant="acme", owner="ann", owner_id="1", name="t", region="r", attributes=given)
+    arn = "arn:aws:sns:r:acme:t"
+    topic = Topic(arn=arn, kind="", id="1", owner="ann", owner_id="1", attributes=given)
     found = [name for name, user in USERS.items() if is_allowed(user, PUBLISH, topic)]
     assert found == allowed

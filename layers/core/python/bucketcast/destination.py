@@ -5,7 +5,6 @@ class decides.
 """
 
 import hashlib
-import re
 from typing import ClassVar, Final, Self
 
 import msgspec
@@ -14,7 +13,8 @@ PREFIX: Final = "arn:minio:sqs:"
 _KINDS: Final = {"postgresql": "postgres"}
 """The kinds whose type in ARNs is not their name. A table, because the target modules are not
 imported to read an ARN."""
-_OF_TOPIC: Final = re.compile(r"topic-[0-9a-f]{16}")
+_TOPIC: Final = "topic-"
+"""The keys of targets have a colon, whatever type their ARN says: none is a topic's."""
 
 
 def short_name(arn: str) -> str:
@@ -69,9 +69,9 @@ class Destination(msgspec.Struct, frozen=True, cache_hash=True):
         return self.arn
 
     @property
-    def of_topic(self) -> bool:
-        """True for a topic, and for its dynamic target, which only the topic may use."""
-        return False
+    def key(self) -> str:
+        """Identifies it, whatever its region is."""
+        return self.short
 
     def __str__(self) -> str:
         return self.arn
@@ -105,10 +105,6 @@ class TargetArn(Destination, frozen=True):
     def short(self) -> str:
         return f"{self.kind}:{self.id}" if self.kind else self.arn
 
-    @property
-    def of_topic(self) -> bool:
-        return bool(_OF_TOPIC.fullmatch(self.id))
-
 
 class TopicArn(Destination, frozen=True):
     """A topic of Ceph's, in any region; `tenant` is "" for users without one."""
@@ -124,13 +120,18 @@ class TopicArn(Destination, frozen=True):
         return f"arn:aws:sns:{self.region}:{self.tenant}:{self.name}"
 
     @property
-    def target_id(self) -> str:
-        """The id of its dynamic target: topics may have longer names than queues."""
-        return "topic-" + hashlib.sha256(f"{self.tenant}:{self.name}".encode()).hexdigest()[:16]
+    def id(self) -> str:
+        """Stands for tenant and name in the names of queues, which may not be as long."""
+        return _digest(self.tenant, 4) + _digest(f"{self.tenant}:{self.name}", 16)
 
     @property
-    def of_topic(self) -> bool:
-        return True
+    def key(self) -> str:
+        return f"{_TOPIC}{self.id}"
+
+    @staticmethod
+    def keys_of(tenant: str | None) -> str:
+        """Return what the keys of a tenant's topics begin with (None: of all topics)."""
+        return _TOPIC if tenant is None else f"{_TOPIC}{_digest(tenant, 4)}"
 
 
 class ListenerArn(Destination, frozen=True):
@@ -147,3 +148,7 @@ class Unknown(Destination, frozen=True):
     """No destination that exists: its ARN has no known form."""
 
     arn: str
+
+
+def _digest(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]

@@ -11,10 +11,16 @@ from msgspec.structs import replace
 from bucketcast.delivery.alarms import queue_alarms
 from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets, NoDynamicTargetError
-from bucketcast.dynamic_targets.aws.tasks import GRACE_SECONDS, LEASE_SECONDS, RECHECK_SECONDS
+from bucketcast.dynamic_targets.aws.tasks import (
+    GRACE_SECONDS,
+    LEASE_SECONDS,
+    RECHECK_SECONDS,
+    TargetTasks,
+)
 from bucketcast.errors import BucketcastError
 from bucketcast.rules.conditions import Fact
-from bucketcast.state.dynamic_targets import DynamicTarget, LostTaskError
+from bucketcast.state.dynamic_targets import LostTaskError
+from bucketcast.state.items import DynamicTarget
 from tests.unit.dynamic_targets.account import DYNAMIC, TOPIC, Account, Killed
 
 HOOK = TargetArn("audit", "webhook")
@@ -37,7 +43,7 @@ def assert_empty(account: Account) -> None:
     assert account.secret_texts() == {}
     assert account.alarms() == {}
     assert account.table.targets() == []
-    assert list(account.table.tasks.all()) == []
+    assert account.table.tasks() == []
 
 
 def assert_only(account: Account, token: str) -> None:
@@ -47,7 +53,7 @@ def assert_only(account: Account, token: str) -> None:
     assert account.secret_texts() == {target.secret: {"auth_token": token}}
     name = target.queue.removesuffix(".fifo")
     assert set(account.alarms()) == {f"{name}-{part}" for part in ALARMS}
-    assert list(account.table.tasks.all()) == []
+    assert account.table.tasks() == []
 
 
 def test_put_creates_all_resources_and_ingest_finds_the_queue(account: Account) -> None:
@@ -337,6 +343,24 @@ def test_a_failed_call_removes_what_it_created(
     assert_empty(account)
 
 
+def test_what_cannot_be_settled_stops_no_other_call(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed call of one user, whose target nobody may remove any more."""
+    _killed(account, 6, lambda: put(account.targets()))
+    expire(account)
+
+    def refuse(*_: Any) -> bool:
+        raise BucketcastError("no")
+
+    monkeypatch.setattr(TargetTasks, "_take_over", refuse)
+    assert account.targets().put("webhook", "other", OPEN).outcome == "created"
+
+
+def test_a_key_that_dynamodb_refuses_is_no_target(account: Account) -> None:
+    assert account.table.get(TargetArn("x" * 1_020, "webhook").key) is None
+
+
 def test_call_waits_for_another_and_then_reports_it(account: Account) -> None:
     _killed(account, 6, lambda: put(account.targets()))
     with pytest.raises(BucketcastError, match="another call is at work on webhook:audit"):
@@ -422,4 +446,4 @@ def test_simultaneous_calls_create_separate_targets(account: Account) -> None:
     assert sorted(entry.id for entry in stored) == sorted(names)
     assert account.mapped() == {entry.queue for entry in stored}
     assert account.queues() == {name for entry in stored for name in (entry.queue, entry.dead)}
-    assert list(account.table.tasks.all()) == []
+    assert account.table.tasks() == []

@@ -6,7 +6,6 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.destination import TopicArn
 from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
@@ -123,14 +122,6 @@ def test_disabled_rules_are_not_shown_and_stay(notifications: Notifications, aws
 def test_id_may_be_in_either_of_cephs_parameters(query: str, id_: str) -> None:
     call = RawRequest.of("DELETE", "/bucket", query, {"host": "gateway"}.items())
     assert api.requested_id(call) == id_
-
-
-def test_topics_own_target_cannot_be_named(notifications: Notifications, aws: MotoAws) -> None:
-    arn = f"arn:minio:sqs::{TopicArn('', '', 'photos').target_id}:webhook"
-    text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
-    aws.outputs["Target1"] = text
-    with pytest.raises(S3Error, match=r"InvalidArgument: .*ARN does not exist"):
-        notifications.put("uploads", config(QUEUE.replace(HOOK, arn)), ANN)
 
 
 def test_an_error_in_one_changes_none(notifications: Notifications) -> None:

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.deployment.outputs import MAX_AGE_SECONDS, outputs_reader
-from bucketcast.destination import TopicArn
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.notifications.api import Notifications
-from bucketcast.state.dynamic_targets import DynamicTarget
+from bucketcast.state.items import DynamicTarget
 from bucketcast.users import User
 from tests.unit.conftest import Watch
 from tests.unit.dynamic_targets.account import add_dynamic_targets
@@ -32,16 +32,14 @@ def aws(aws: MotoAws) -> MotoAws:
     add_dynamic_targets(aws)
     store(aws, OWN)
     for number in range(20):
-        id_ = TopicArn("", "", f"photos-{number}").target_id
         settings = {"opaque_data": "x" * 190_000}
-        arn = f"arn:minio:sqs::{id_}:webhook"
-        store(aws, replace(OWN, arn=arn, id=id_, settings=settings))
+        store(aws, replace(OWN, arn=TopicArn("", "", f"photos-{number}").arn, settings=settings))
     return aws
 
 
 def store(aws: MotoAws, target: DynamicTarget) -> None:
     text = msgspec.json.encode(target).decode()
-    key = {"partition": {"S": "#targets"}, "key": {"S": f"target#{target.arn}"}}
+    key = {"partition": {"S": "#targets"}, "key": {"S": f"target#{Destination.of(target.arn).key}"}}
     aws.dynamodb.put_item(TableName=TABLE, Item={**key, "text": {"S": text}})
 
 

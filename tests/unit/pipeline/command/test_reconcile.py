@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.state.dynamic_targets import DynamicTarget, Table
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget
 from tests.unit.conftest import Run, cells
 from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws, configure

@@ -12,9 +12,10 @@ from bucketcast.delivery.breaker import LocalStore
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue import Outgoing, Queue
+from bucketcast.destination import TargetArn
 from bucketcast.limits import TARGET_CONCURRENCY, TIMEOUT_SECONDS
 from bucketcast.settings.environment import DynamicSettings
-from bucketcast.state.dynamic_targets import DynamicTarget
+from bucketcast.state.items import DynamicTarget
 from bucketcast.targets.webhook.settings import WebhookSettings
 from tests.unit.samples import event
 from tests.unit.simulation.delivering import AHEAD, Scripted
@@ -26,7 +27,7 @@ from tests.unit.simulation.troubles.receivers import Answer, Server, Webhook
 
 TARGETS, TROUBLED = 100, 80
 """More than a function keeps connections to. Each has a queue and calls of its own: so do 500."""
-PREFIX = "Bucketcast-dynamic-webhook-"
+PREFIX = "Bucketcast-dynamic-"
 ENVIRONMENT = {
     "BUCKETCAST_KIND": "webhook",
     "BUCKETCAST_STATE_TABLE": "state",
@@ -78,7 +79,7 @@ class RunTime:
         ):
             module: Any = import_module("functions.dispatch.dynamic")
             targets = module.DynamicTargets(DynamicSettings.from_environ(ENVIRONMENT), self.kind())
-        targets._table = targets._topics = targets._breakers = targets._counters = self
+        targets._table = targets._breakers = targets._counters = self
 
         def handler(call: Mapping[str, Any], context: Any) -> dict[str, Any]:
             records = [
@@ -106,20 +107,18 @@ class RunTime:
 
     # What the state table tells
 
-    def target(self, arn: str) -> DynamicTarget | None:
-        number = int(arn.split(":")[-2])
+    def get(self, key: str) -> DynamicTarget | None:
+        number = int(key.partition(":")[2])
         if self.answer is None and number < TROUBLED:
             return None
         return DynamicTarget(
-            arn=arn,
+            arn=TargetArn(f"{number}", "webhook").arn,
             kind="webhook",
             id=f"{number}",
             queue=_queue(number),
             settings={"endpoint": f"http://there/{number}"},
             number=1,
         )
-
-    def topic(self, _: Any) -> None: ...
 
     def of(self, arn: str) -> LocalStore:
         return self._breakers[arn]
@@ -137,7 +136,7 @@ class RunTime:
 
 
 def _queue(number: int) -> str:
-    return f"{PREFIX}{number}-abcdef"
+    return f"{PREFIX}webhook-{number}-abcdef"
 
 
 def _number(name: str) -> int:

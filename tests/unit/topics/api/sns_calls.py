@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from bucketcast.gateway.app import build
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
-from bucketcast.topics.aws.table import TopicTable
 from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
 from bucketcast.web.authentication import Authenticator
@@ -32,8 +31,8 @@ USERS = {
     "NOONE": User("4", "noone", "", ("NOONE",)),
     "ROOT": User("5", "root", "", ("ROOT",), admin=True),
 }
-_FUNCTION = DYNAMIC.functions["webhook"]
-HERE = replace(DYNAMIC, functions={**DYNAMIC.functions, "amqp": _FUNCTION, "kafka": _FUNCTION})
+KINDS = ("webhook", "amqp", "kafka")
+HERE = replace(DYNAMIC, functions={kind: f"{DYNAMIC.prefix}{kind}" for kind in KINDS})
 
 
 class Raw(io.BytesIO):
@@ -51,11 +50,10 @@ class Server:
             user = USERS.get(access_key)
             return UserAccount(user, access_key * 2) if user else None
 
-        table = account.table._name
         self.account = account
         self.setup = replace(HERE, **setup)
-        self.items = TopicTable(table, account.dynamodb)
-        topics = UserTopics(self.items, partial(account.topics, self.setup), REGION)
+        self.table = account.table
+        topics = UserTopics(self.table, partial(account.topics, self.setup), REGION)
         sns = Sns(Authenticator(find), secure(secure_calls), _nothing, topics)
         self.app = build(sns, is_ready=ready)
 

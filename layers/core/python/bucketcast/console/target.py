@@ -67,7 +67,7 @@ def _links(target: deployed.DeployedTarget) -> list[Link]:
         ("Its rules", f"/rules?{query}"),
         ("Its dead letters", f"/dead-letters?{query}"),
     ]
-    if target.dynamic and not target.dynamic.topic:
+    if target.dynamic and not target.is_topic:
         links += [
             ("Change its settings …", f"/changes/set-target?{arn}"),
             ("Remove …", f"/changes/remove-target?{arn}"),

@@ -16,7 +16,7 @@ from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
 from bucketcast.limits import INGEST_MEMORY_MB, LISTEN_MEMORY_MB, LISTEN_SECONDS
 from bucketcast.state.counters import STEP_SECONDS
-from bucketcast.topics.model import KINDS
+from bucketcast.topics.address import KINDS
 
 INGEST_SECONDS: Final = (0.015, 0.00002)
 DISPATCH_SECONDS: Final = (0.015, 0.00005)

@@ -67,6 +67,10 @@ def once_queue(prefix: str, kind: str) -> str:
     return f"{prefix}{kind}-{ONCE}"
 
 
-def id_of(queue: str, prefix: str) -> str:
-    """Return the id of the target of a queue; `prefix` is the part of its name before the id."""
-    return base_name(queue.removeprefix(prefix))[: -TOKEN_LENGTH - 1]
+def key_of(queue: str, prefix: str, kind: str) -> str:
+    """Return the key of the dynamic target of a queue: of a target of this kind, or of a topic.
+
+    `prefix` begins the names of all.
+    """
+    name = base_name(queue.removeprefix(prefix))[: -TOKEN_LENGTH - 1]
+    return name.replace("-", ":", 1) if name.startswith(f"{kind}-") else name

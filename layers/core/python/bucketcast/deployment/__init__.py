@@ -12,11 +12,12 @@ from typing import Any, Final
 import msgspec
 
 from bucketcast.aws.clients import LOCAL_HINT, Aws, aws_errors
-from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.destination import Destination, TargetArn, TopicArn, short_name
 from bucketcast.errors import BucketcastError, NoAnswer, did_you_mean
 from bucketcast.rules import access_events, loops
 from bucketcast.settings.environment import ANY_BUCKET
-from bucketcast.state.dynamic_targets import DynamicTarget, Table
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Topic
 
 TAKES_EFFECT: Final = 600
 """Seconds until a change of a bucket's notifications is in effect: twice S3's figure."""
@@ -64,9 +65,9 @@ class DynamicSetup(msgspec.Struct, frozen=True, kw_only=True):
     kms_key: str = ""
     object_facts: bool = False
 
-    def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
-        """Return the name of a target's queue."""
-        return f"{self.prefix}{kind}-{id}-{token}{self.queue_end}"
+    def queue_name(self, key: str, token: str) -> str:
+        """Return the name of the queue of the target with this key."""
+        return f"{self.prefix}{key.replace(':', '-')}-{token}{self.queue_end}"
 
     def url(self, queue: str) -> str:
         return f"{self.queues}/{queue}"
@@ -96,7 +97,11 @@ class DeployedTarget:
     @property
     def name(self) -> str:
         """What people call it: `KIND:ID`, or the ARN of its topic."""
-        return self.dynamic.name if self.dynamic else f"{self.kind}:{self.id}"
+        return short_name(self.arn)
+
+    @property
+    def is_topic(self) -> bool:
+        return isinstance(self.dynamic, Topic)
 
     @property
     def state(self) -> str:
@@ -168,7 +173,7 @@ class Deployed:
     def target(self, arn: TargetArn | TopicArn) -> DeployedTarget:
         """Return the target of an ARN, ignoring its region as MinIO does.
 
-        A persistent topic has a dynamic target of its own.
+        A persistent topic is one of them.
 
         Raises:
             NoTargetError: it does not exist.
@@ -188,7 +193,7 @@ class Deployed:
 
     def _target_of(self, topic: TopicArn) -> DeployedTarget:
         for target in self.targets:
-            if target.dynamic and target.id == topic.target_id:
+            if target.dynamic and Destination.of(target.arn).key == topic.key:
                 return target
         raise NoTargetError(
             f"{topic.arn} has no queue: there is no such topic, or it is not persistent or has no "

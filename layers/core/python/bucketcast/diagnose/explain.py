@@ -16,10 +16,8 @@ from bucketcast.destination import Destination, TopicArn
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.settings.options import read
+from bucketcast.state.dynamic_targets import Table
 from bucketcast.targets.base import Target
-from bucketcast.topics import endpoint
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.endpoint import PushTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +100,17 @@ def _messages(
 
 def offline_target(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
     """Return a target without its secrets, to format events with; None if it does not exist."""
-    declared: PushTarget | deployed.DeployedTarget | None
+    settings: Mapping[str, str]
     if isinstance(to, TopicArn):
         with clients.aws_errors():
-            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
-        declared = endpoint.push_target(topic, {}) if topic else None
+            topic = Table(deployment.state_table, aws.dynamodb).topic(to)
+        if topic is None or not topic.kind:
+            return None
+        name, settings = topic.kind, topic.settings
     else:
-        declared = next((target for target in deployment.targets if target.arn == to.arn), None)
-    if declared is None:
-        return None
-    kind = targets.load(declared.kind)
-    settings = (
-        declared.settings if isinstance(declared, PushTarget) else deployed.settings(declared, aws)
-    )
+        found = next((target for target in deployment.targets if target.arn == to.arn), None)
+        if found is None:
+            return None
+        name, settings = found.kind, deployed.settings(found, aws)
+    kind = targets.load(name)
     return kind(read(kind.Settings, settings))

@@ -52,7 +52,7 @@ def check_same(settings: Sequence[tuple[DeployedTarget, object]]) -> Iterator[Fi
     """
     seen: list[tuple[str, object]] = []
     for target, values in settings:
-        if target.dynamic and target.dynamic.topic:
+        if target.is_topic:
             continue
         if (target.kind, values) in seen:
             found = "another target has the same settings: what rules send to both arrives twice"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from bucketcast import targets
@@ -35,12 +36,14 @@ _NO_RIGHTS = (
 class ValidatedTarget:
     """Valid settings: those that may be shown, and secrets.
 
-    `notes` tell the user about settings without effect.
+    `notes` tell the user about settings without effect. `login` is a topic's, and is kept beside
+    the secrets.
     """
 
     shown: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
     notes: tuple[str, ...]
+    login: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def enabled(self) -> bool:
@@ -51,9 +54,14 @@ class ValidatedTarget:
         return {**self.shown, **{key: f"{REFERENCE}{secret}#{key}" for key in self.secrets}}
 
     @property
+    def hidden(self) -> dict[str, str]:
+        """The fields of its secret, none if nothing is secret."""
+        return {**self.secrets, **self.login}
+
+    @property
     def secret_text(self) -> str:
-        """The text of the secret, a JSON object; "" if nothing is secret."""
-        return json.dumps(dict(self.secrets), sort_keys=True) if self.secrets else ""
+        """The text of the secret, a JSON object."""
+        return json.dumps(self.hidden, sort_keys=True)
 
 
 def require_available(setup: DynamicSetup, kind: str, id: str) -> None:  # noqa: A002 - MinIO's word
@@ -66,7 +74,13 @@ def require_available(setup: DynamicSetup, kind: str, id: str) -> None:  # noqa:
         raise ConfigErrors(errors)
 
 
-def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str]) -> ValidatedTarget:  # noqa: A002
+def validate(
+    setup: DynamicSetup,
+    kind: str,
+    id: str,  # noqa: A002 - MinIO's word
+    values: Mapping[str, str],
+    login: Mapping[str, str] = MappingProxyType({}),
+) -> ValidatedTarget:
     """Validate the settings of a target of this kind and id.
 
     Raises:
@@ -102,7 +116,7 @@ def validate(setup: DynamicSetup, kind: str, id: str, values: Mapping[str, str])
     notes = [*target.notes(parsed)]
     if not setup.local:
         notes += encryption.notes(kind, path, settings_text)
-    found = ValidatedTarget(shown, hidden, tuple(notes))
+    found = ValidatedTarget(shown, hidden, tuple(notes), login)
     errors += _size_errors(found, path)
     if errors:
         raise ConfigErrors(errors)
@@ -138,7 +152,7 @@ def _target_errors(
     if not TARGET_ID.fullmatch(id):
         yield ConfigError(path, f"found the id {id!r}", TARGET_ID_RULE)
         return
-    longest = len(dead_of(setup.queue_name(kind, id, "0" * TOKEN_LENGTH)))
+    longest = len(dead_of(setup.queue_name(f"{kind}:{id}", "0" * TOKEN_LENGTH)))
     if longest > _QUEUE_NAME:
         yield ConfigError(
             path,

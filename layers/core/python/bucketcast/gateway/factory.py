@@ -21,9 +21,9 @@ from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.bucket_events import BucketEvents
 from bucketcast.listen.queue import Queue, Sqs
 from bucketcast.notifications.api import Notifications
+from bucketcast.state.dynamic_targets import Table as Targets
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
-from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
 from bucketcast.users import Account
 from bucketcast.users.aws import Users
@@ -118,7 +118,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         app = build(s3, is_ready=accounts.read_keys)
     else:
         topics = UserTopics(
-            TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
+            Targets(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
         )
         sns = Sns(authenticator, secure(secure_calls), s3, topics)
         admin = Admin(authenticator, accounts, stack, aws)

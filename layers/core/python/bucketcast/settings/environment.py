@@ -154,7 +154,7 @@ class DispatchSettings(_Settings, frozen=True):
 class DynamicSettings(_Settings, frozen=True):
     """Settings of dispatch for dynamic targets; `queues` is the base URL of queues.
 
-    `state_table` holds the targets, `queue_prefix` is the beginning of the names of this kind's
+    `state_table` holds the targets, `queue_prefix` is the beginning of the names of their
     queues, and `topics` are the defaults of topics.
     """
 

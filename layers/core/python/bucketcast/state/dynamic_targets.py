@@ -1,4 +1,4 @@
-"""Dynamic targets in the state table.
+"""Dynamic targets, topics among them, in the state table.
 
 An item per target, one with a number that grows with every change, as for a bucket's rules, and one
 per running call: its `Task` names the resources to remove if the call does not finish. So every
@@ -7,142 +7,184 @@ resource is named here before it is created, until a target's own item names it.
 
 import random
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bucketcast.delivery.queue_names import dead_of
+from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
-from bucketcast.state.items import PARTITION, Items, Work, Works
+from bucketcast.state.items import DynamicTarget, Task, Topic
+from bucketcast.state.lease import held, if_free, if_held
 from bucketcast.state.table import Part, Partition, refusals
+from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_VERSION = "#version"
-_TRIES = 30
-_LONGEST_PAUSE = 0.5
-
-
-State = Literal["on", "off", "kept"]
-
-
-class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """One dynamic target.
-
-    `settings` hold references instead of secrets, and `secret` is the name of the one secret
-    that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
-    settings say enable = off; `kept` where it was removed while messages waited. A target
-    that is `off` is given events, which wait; one that is `kept` is given none. `is_mirror` is True
-    if it mirrors its buckets. `topic` is the ARN of the topic that it belongs to, or "".
-    """
-
-    arn: str
-    kind: str
-    id: str
-    queue: str
-    settings: dict[str, str]
-    number: int
-    secret: str = ""
-    state: State = "on"
-    is_mirror: bool = False
-    topic: str = ""
-
-    @property
-    def name(self) -> str:
-        """What people call it: the ARN of its topic, or `KIND:ID`."""
-        return self.topic or f"{self.kind}:{self.id}"
-
-    @property
-    def dead(self) -> str:
-        """The name of its dead-letter queue."""
-        return dead_of(self.queue)
+PARTITION: Final = "#targets"
+"""No bucket has such a name."""
+_VERSION: Final = "#version"
+_TARGET: Final = "target#"
+_TASK: Final = "task#"
+_COUNT: Final = "topiccount#"
+_LONGEST_KEY: Final = 1_024
+_AT_ONCE: Final = 1_000
+_TRIES: Final = 30
+_LONGEST_PAUSE: Final = 0.5
+_decode = msgspec.json.Decoder(DynamicTarget | Topic).decode
+_decode_task = msgspec.json.Decoder(Task).decode
 
 
 class LostTaskError(BucketcastError):
-    """Another call took over this one's task."""
-
-
-class Resource(msgspec.Struct, frozen=True):
-    """A resource of a target; a queue stands for its dead-letter queue, too.
-
-    `name` is the secret's or the queue's.
-    """
-
-    kind: Literal["alarms", "mapping", "queue", "secret"] = msgspec.field(name="what")
-    name: str
-
-
-class Task(Work, frozen=True, kw_only=True):
-    """The work of one call on one target, or what it did not finish.
-
-    With `if_empty` no call is at work: a removed target's queue goes once nothing waits there.
-    """
-
-    arn: str
-    resources_to_remove: tuple[Resource, ...] = msgspec.field(default=(), name="doomed")
-    if_empty: bool = False
-
-    @property
-    def key(self) -> str:
-        return self.arn
+    """Another call took over this one's task, or has just changed what it depends on."""
 
 
 class Table:
     """The items of dynamic targets; all reads are consistent."""
 
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
-        self._name = name
         self._client = client
         self._items = Partition(name, PARTITION, client)
-        self._targets = Items(name, client, "target#", DynamicTarget)
-        self.tasks = Works(name, client, "task#", Task)
 
     def version(self) -> int:
         """Return the number that grows with every change of any target."""
         item = self._items.get(_VERSION)
         return int(item["version"]["N"]) if item else 0
 
-    def target(self, arn: str) -> DynamicTarget | None:
-        return self._targets.get(arn)
+    def get(self, key: str) -> DynamicTarget | None:
+        """Return the target or topic with a key (`Destination.key`); None if there is none."""
+        if len((_TARGET + key).encode()) > _LONGEST_KEY:  # DynamoDB refuses it
+            return None
+        item = self._items.get(_TARGET + key)
+        return _decode(item["text"]["S"]) if item else None
+
+    def topic(self, arn: TopicArn) -> Topic | None:
+        """Return the topic of an ARN, ignoring its region; None if there is none."""
+        found = self.get(arn.key)
+        return found if isinstance(found, Topic) else None
 
     def targets(self) -> list[DynamicTarget]:
-        """Return all dynamic targets, ordered by ARN."""
-        return list(self._targets.all())
+        """Return the targets that have a queue, with those of topics, ordered by key."""
+        return [target for target in self._read() if target.queue]
 
-    def commit(self, task: Task, target: DynamicTarget | None, rest: Task | None) -> None:
-        """Store a target, or delete it (None), and replace its task by the rest of it.
+    def topics(
+        self, tenant: str | None, after: str = "", at_once: int = _AT_ONCE
+    ) -> Iterator[Topic]:
+        """Yield the topics of a tenant (None: of all) by key, from behind the key `after`.
+
+        A call reads up to `at_once` of them.
+        """
+        for topic in self._read(TopicArn.keys_of(tenant), after, at_once):
+            if isinstance(topic, Topic) and tenant in (None, topic.tenant):
+                yield topic
+
+    def _read(
+        self, begin: str = "", after: str = "", at_once: int = _AT_ONCE
+    ) -> Iterator[DynamicTarget]:
+        start = _TARGET + after if after and after.startswith(begin) else ""
+        limit = min(at_once, _AT_ONCE)
+        for item in self._items.items(_TARGET + begin, start, Limit=limit):
+            yield _decode(item["text"]["S"])
+
+    def task(self, key: str) -> Task | None:
+        item = self._items.get(_TASK + key)
+        return _decode_task(item["text"]["S"]) if item else None
+
+    def tasks(self) -> list[Task]:
+        return [_decode_task(item["text"]["S"]) for item in self._items.items(_TASK)]
+
+    def sweep(self, now: int, settle: Callable[[Task], bool]) -> list[Task]:
+        """Settle the tasks that any call may take over; return those that `settle` is done with.
+
+        One that cannot be settled is logged, and stops neither the others nor the caller.
+        """
+        return [task for task in self.tasks() if task.due <= now and self._is_settled(task, settle)]
+
+    def _is_settled(self, task: Task, settle: Callable[[Task], bool]) -> bool:
+        try:
+            return settle(task)
+        except Exception:  # noqa: BLE001 - an error of another call is not the caller's
+            logger.exception("an unfinished call cannot be settled", target=task.key)
+            return False
+
+    def take(self, task: Task, now: int, former: str = "") -> bool:
+        """Store a task if its item is free by `if_free`; return True if it was."""
+        return self._items.write(self._task_part(task, if_free(task.holder, now, former)))
+
+    def renew(self, task: Task) -> bool:
+        """Store a task once more; return True if it is still its holder's."""
+        return self._items.write(self._task_part(task, if_held(task.holder)))
+
+    def release(self, task: Task) -> None:
+        """Delete a task, unless another call has taken it over."""
+        self._items.delete(_TASK + task.key, **if_held(task.holder))
+
+    def commit(
+        self,
+        task: Task,
+        before: DynamicTarget | None,
+        after: DynamicTarget | None,
+        rest: Task | None,
+        most: int = 0,
+    ) -> None:
+        """Replace a target, or delete it (`after` is None), and its task by the rest of it.
 
         Raises:
-            LostTaskError: another call owns the task; nothing was changed.
+            LostTaskError: another call owns the task, or a new topic's owner has `most` topics
+                already (0 is any number); nothing was changed.
         """
-        targets, tasks = self._targets, self.tasks
-        target_part = targets.put(task.arn, target) if target else targets.delete(task.arn)
-        task_part = tasks.renew_part(rest) if rest else tasks.release_part(task)
-        self.transact([target_part, task_part], task.arn)
-
-    def transact(self, parts: Sequence[Part], arn: str) -> None:
-        """Write all parts and increment the number, or do nothing.
-
-        Raises:
-            LostTaskError: a condition failed; nothing was changed.
-        """
-        count = self._items.update_part(
-            _VERSION,
-            UpdateExpression="ADD version :one",
-            ExpressionAttributeValues={":one": {"N": "1"}},
-        )
+        key, owned = _TARGET + task.key, if_held(task.holder)
+        parts = [
+            self._items.put_part(key, _text(after)) if after else self._items.delete_part(key),
+            self._task_part(rest, owned)
+            if rest
+            else self._items.delete_part(_TASK + task.key, **owned),
+            *self._count_parts(before, after, most),
+            self._items.update_part(
+                _VERSION,
+                UpdateExpression="ADD version :one",
+                ExpressionAttributeValues={":one": {"N": "1"}},
+            ),
+        ]
         for tries_left in reversed(range(_TRIES)):
             try:
-                self._items.transact(*parts, count)
+                self._items.transact(*parts)
             except self._client.exceptions.TransactionCanceledException as error:
                 reasons = refusals(error)
                 if "ConditionalCheckFailed" in reasons:
-                    raise LostTaskError(f"{arn} was changed by another call meanwhile") from None
+                    raise LostTaskError("another call has changed it meanwhile") from None
                 if not tries_left or "TransactionConflict" not in reasons:
                     raise
             else:
                 return
             # All changes raise the same number: those of one moment go one after the other.
             time.sleep(random.uniform(0, min(0.02 * (_TRIES - tries_left), _LONGEST_PAUSE)))  # noqa: S311
+
+    def count(self, owner: str) -> int:
+        """Return the number of a user's topics, by their id."""
+        return int(self._items.get(_COUNT + owner).get("topics", {}).get("N", 0))
+
+    def _count_parts(
+        self, before: DynamicTarget | None, after: DynamicTarget | None, most: int
+    ) -> list[Part]:
+        """Return the part of a transaction that counts an owner's topics, if that changes."""
+        topic = after or before
+        if (before and after) or not isinstance(topic, Topic) or not topic.owner_id:
+            return []
+        update: dict[str, Any] = {
+            "UpdateExpression": "ADD topics :step",
+            "ExpressionAttributeValues": {":step": {"N": "1" if after else "-1"}},
+        }
+        if after and most:
+            update["ConditionExpression"] = "attribute_not_exists(topics) OR topics < :most"
+            update["ExpressionAttributeValues"][":most"] = {"N": str(most)}
+        return [self._items.update_part(_COUNT + topic.owner_id, **update)]
+
+    def _task_part(self, task: Task, condition: Mapping[str, Any]) -> Part:
+        item = {**_text(task), **held(task.holder, task.due)}
+        return self._items.put_part(_TASK + task.key, item, **condition)
+
+
+def _text(value: DynamicTarget | Task) -> dict[str, Any]:
+    return {"text": {"S": msgspec.json.encode(value).decode()}}

@@ -1,134 +1,184 @@
-"""Items of one partition of the state table, each type under a prefix of its own.
+"""The items of what is made at run time: dynamic targets, topics, and the tasks of calls."""
 
-A value is stored as JSON. Every write has the condition under which it is valid, so if two calls
-write at the same time, one fails and reads again.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Final, Literal
+from urllib.parse import quote, urlencode
 
 import msgspec
 
-from bucketcast.state.lease import held, if_free, if_held
-from bucketcast.state.table import Part, Partition
-from bucketcast.telemetry import logger
+from bucketcast.delivery.policy import Policy
+from bucketcast.delivery.queue_names import dead_of
+from bucketcast.destination import TopicArn
+from bucketcast.settings.environment import TopicDefaults
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
+ENDPOINT: Final = "push-endpoint"
+OWN: Final = frozenset(
+    {
+        ENDPOINT,
+        "OpaqueData",
+        "Policy",
+        "max_retries",
+        "persistent",
+        "retry_sleep_duration",
+        "time_to_live",
+    }
+)
+"""The attributes that are the topic's own; all others are arguments of its endpoint."""
 
-T = TypeVar("T")
-PARTITION: Final = "#targets"
-"""No bucket has such a name."""
-_LONGEST_KEY: Final = 1_024
-_AT_ONCE: Final = 1_000
-_UNCONDITIONAL: Final[Mapping[str, Any]] = {}
-
-
-class Items(Generic[T]):
-    """The items of one type; all reads are consistent."""
-
-    def __init__(self, table: str, client: "DynamoDBClient", prefix: str, value: type[T]) -> None:
-        self._items = Partition(table, PARTITION, client)
-        self._prefix = prefix
-        self._decode = msgspec.json.Decoder(value).decode
-
-    def get(self, key: str) -> T | None:
-        """Return the value of a key, which may be longer than DynamoDB allows."""
-        if len((self._prefix + key).encode()) > _LONGEST_KEY:
-            return None
-        item = self._items.get(self._prefix + key)
-        return self._decode(item["text"]["S"]) if item else None
-
-    def all(self, begin: str = "", *, after: str = "", at_once: int = _AT_ONCE) -> Iterator[T]:
-        """Yield the values whose keys begin with `begin`, by key, from behind the key `after`.
-
-        A call reads up to `at_once` of them.
-        """
-        start = self._prefix + after if after and after.startswith(begin) else ""
-        limit = min(at_once, _AT_ONCE)
-        for item in self._items.items(self._prefix + begin, start, Limit=limit):
-            yield self._decode(item["text"]["S"])
-
-    def put(
-        self, key: str, value: T, condition: Mapping[str, Any] = _UNCONDITIONAL, **attributes: Any
-    ) -> Part:
-        """Return the part of a transaction that stores a value."""
-        text = msgspec.json.encode(value).decode()
-        item = {"text": {"S": text}, **attributes}
-        return self._items.put_part(self._prefix + key, item, **condition)
-
-    def delete(self, key: str, condition: Mapping[str, Any] = _UNCONDITIONAL) -> Part:
-        """Return the part of a transaction that deletes a value."""
-        return self._items.delete_part(self._prefix + key, **condition)
+State = Literal["on", "off", "kept"]
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """The work of one call, or the unfinished part of it.
+class DynamicTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="target"):
+    """One dynamic target, by the `arn` that rules name.
 
-    Its item is leased: it belongs to `holder` until `due` (Unix ms); then any call may take it
-    over.
+    `settings` hold references instead of secrets, and `secret` is the name of the one secret
+    that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
+    settings say enable = off; `kept` where it was removed while messages waited. A target
+    that is `off` is given events, which wait; one that is `kept` is given none. `is_mirror` is True
+    if it mirrors its buckets.
     """
 
-    holder: str
-    due: int
+    arn: str
+    kind: str
+    id: str
+    queue: str = ""
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+    number: int = 0
+    secret: str = ""
+    state: State = "on"
+    is_mirror: bool = False
 
     @property
-    def key(self) -> str:
-        raise NotImplementedError
+    def has_queue(self) -> bool:
+        """Whether its events wait in a queue of its own."""
+        return True
+
+    @property
+    def dead(self) -> str:
+        """The name of its dead-letter queue."""
+        return dead_of(self.queue)
+
+    @property
+    def resources(self) -> "tuple[Resource, ...]":
+        """What it needs, in the order in which that is removed."""
+        mapping = Resource("mapping", self.queue, self.kind)
+        parts = {
+            mapping: self.queue and self.state == "on",
+            Resource("alarms", self.queue): self.queue and self.state != "kept",
+            Resource("secret", self.secret): self.secret,
+            Resource("queue", self.queue): self.queue,
+        }
+        return tuple(resource for resource, needed in parts.items() if needed)
 
 
-W = TypeVar("W", bound=Work)
+class Topic(DynamicTarget, frozen=True, kw_only=True, omit_defaults=True, tag="topic"):
+    """A topic: a target with attributes. It has a queue if it is persistent and pushed.
+
+    It belongs to the user with the id `owner_id`, called `owner`; "" is nobody's, so that only
+    administrators and its policy decide. `kind` is "" if its events are not pushed.
+
+    `attributes` are those that the user set, without the login: `push-endpoint` has none, and
+    `user-name` and `password` are absent. Its secret holds them, beside those of its settings.
+    """
+
+    owner: str
+    owner_id: str = ""
+    attributes: dict[str, str]
+
+    @property
+    def tenant(self) -> str:
+        return TopicArn.parse(self.arn).tenant
+
+    @property
+    def name(self) -> str:
+        """Its name, which is unique in its tenant."""
+        return TopicArn.parse(self.arn).name
+
+    @property
+    def has_queue(self) -> bool:
+        return self.persistent and bool(self.kind)
+
+    @property
+    def user(self) -> str:
+        """The owner in RGW's form, with the tenant if there is one."""
+        return f"{self.tenant}${self.owner}" if self.tenant else self.owner
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that events are pushed to, without a login; "" if they are not pushed."""
+        return self.attributes.get(ENDPOINT, "")
+
+    @property
+    def persistent(self) -> bool:
+        return self.attributes.get("persistent") == "true"
+
+    @property
+    def opaque_data(self) -> str:
+        return self.attributes.get("OpaqueData", "")
+
+    @property
+    def policy(self) -> str:
+        """Its policy as JSON; "" if it has none."""
+        return self.attributes.get("Policy", "")
+
+    @property
+    def time_to_live(self) -> int | None:
+        """Seconds; 0 means no limit, None the deployment's default."""
+        return self._number("time_to_live")
+
+    @property
+    def max_retries(self) -> int | None:
+        """Attempts after the first; 0 means no limit, None the deployment's default."""
+        return self._number("max_retries")
+
+    @property
+    def retry_sleep_duration(self) -> int | None:
+        """Seconds between attempts; 0 means no pause, None the deployment's default."""
+        return self._number("retry_sleep_duration")
+
+    def retry_policy(self, defaults: TopicDefaults) -> Policy:
+        """Return the retry policy of its events: its own limits, else the deployment's."""
+
+        def first(own: int | None, other: int) -> int:
+            return other if own is None else own
+
+        sleep = self.retry_sleep_duration
+        return Policy(
+            time_to_live=first(self.time_to_live, defaults.time_to_live),
+            retries=first(self.max_retries, defaults.max_retries),
+            pause=sleep if sleep is not None else defaults.retry_sleep_duration or None,
+        )
+
+    @property
+    def args(self) -> str:
+        """The arguments of its endpoint, in the form of `EndpointArgs`."""
+        own = {key: value for key, value in sorted(self.attributes.items()) if key not in OWN}
+        return urlencode(own, quote_via=quote, safe="/:,@")
+
+    def _number(self, key: str) -> int | None:
+        value = self.attributes.get(key)
+        return int(value) if value else None
 
 
-class Works(Items[W]):
-    """The works of one type."""
+class Resource(msgspec.Struct, frozen=True):
+    """A resource of a target; a queue stands for its dead-letter queue, too.
 
-    def due(self, now: int) -> list[W]:
-        """Return the works that any call may take over."""
-        return [work for work in self.all() if work.due <= now]
+    `name` is the secret's or the queue's. `reader` is the kind whose function a mapping calls.
+    """
 
-    def sweep(self, now: int, settle: Callable[[W], bool]) -> list[W]:
-        """Settle the works that any call may take over; return those that `settle` is done with.
-
-        One that cannot be settled is logged, and stops neither the others nor the caller.
-        """
-        return [work for work in self.due(now) if self._is_settled(work, settle)]
-
-    def _is_settled(self, work: W, settle: Callable[[W], bool]) -> bool:
-        try:
-            return settle(work)
-        except Exception:  # noqa: BLE001 - an error of another call is not the caller's
-            logger.exception("an unfinished call cannot be settled", work=work.key)
-            return False
-
-    def take(self, work: W, now: int, former: str = "") -> bool:
-        """Store a work if its item is free by `if_free`; return True if it was."""
-        return self._items.write(self._lease_part(work, if_free(work.holder, now, former)))
-
-    def renew(self, work: W) -> bool:
-        """Store a work once more; return True if it is still its holder's."""
-        return self._items.write(self.renew_part(work))
-
-    def release(self, work: W) -> None:
-        """Delete a work, unless another call has taken it over."""
-        self._items.write(self.release_part(work))
-
-    def renew_part(self, work: W) -> Part:
-        """Return `renew` as a part of a transaction."""
-        return self._lease_part(work, if_held(work.holder))
-
-    def release_part(self, work: W) -> Part:
-        """Return `release` as a part of a transaction."""
-        return self.delete(work.key, if_held(work.holder))
-
-    def _lease_part(self, work: W, condition: Mapping[str, Any]) -> Part:
-        return self.put(work.key, work, condition, **held(work.holder, work.due))
+    kind: Literal["alarms", "mapping", "queue", "secret"]
+    name: str
+    reader: str = ""
 
 
-def if_same(attribute: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the condition that an item's attribute still has this value, or none if it is None."""
-    names = {"ExpressionAttributeNames": {"#name": attribute}}
-    if value is None:
-        return {"ConditionExpression": "attribute_not_exists(#name)", **names}
-    values = {"ExpressionAttributeValues": {":value": value}}
-    return {"ConditionExpression": "#name = :value", **names, **values}
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """The work of one call on the target with this key, or what it did not finish.
+
+    Its item is leased: it belongs to `holder` until `due` (Unix ms); then any call may take it
+    over. With `if_empty` no call is at work: a removed target's queue goes once it is empty.
+    """
+
+    key: str
+    holder: str
+    due: int
+    resources_to_remove: tuple[Resource, ...] = ()
+    if_empty: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from bucketcast.destination import Destination, TopicArn
+from bucketcast.destination import Destination
 from bucketcast.rules import Rule
 from bucketcast.rules.listing import line, state
 from bucketcast.state.rules import Rules
@@ -14,8 +14,7 @@ _SHOWN: Final = 5
 
 def rules_naming(to: Destination, rules: Rules) -> list[Rule]:
     """Return the rules of all buckets that send events to a destination, in whatever region."""
-    wanted = _without_region(to)
-    return [rule for rule in rules.all() if _without_region(rule.to) == wanted]
+    return [rule for rule in rules.all() if rule.to.key == to.key]
 
 
 def named_by(rules: Sequence[Rule]) -> str:
@@ -27,7 +26,3 @@ def lines(rules: Sequence[Rule]) -> list[str]:
     """Return the first rules for people, and how many more there are."""
     shown = [f"  {rule.bucket} {line(rule)} {state(rule)}".rstrip() for rule in rules[:_SHOWN]]
     return [*shown, *([f"  and {len(rules) - _SHOWN:,} more"] if rules[_SHOWN:] else [])]
-
-
-def _without_region(to: Destination) -> str:
-    return to.target_id if isinstance(to, TopicArn) else to.plain

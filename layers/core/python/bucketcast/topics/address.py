@@ -4,9 +4,17 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from bucketcast.state.items import ENDPOINT
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import ENDPOINT, KINDS
 
+KINDS: Final = {
+    "http": "webhook",
+    "https": "webhook",
+    "amqp": "amqp",
+    "amqps": "amqp",
+    "kafka": "kafka",
+}
+"""The kind of target by the scheme of `push-endpoint`."""
 _FORM: Final = re.compile(
     r"(?P<scheme>[A-Za-z]+)://"
     r"(?:(?P<user>[^\s:/@?#]+):(?P<password>[^\s@/?#]+)@)?"

@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
+from bucketcast.state.items import ENDPOINT, OWN
 from bucketcast.topics.address import Address, parse_address
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import ENDPOINT, OWN
 from bucketcast.topics.policy import Policy
 
 USER: Final = "user-name"
@@ -21,6 +21,8 @@ PASSWORD: Final = "password"  # noqa: S105 - the name of an attribute
 BROKERS: Final = "kafka-brokers"
 TLS: Final = "use-ssl"
 _LOGIN: Final = frozenset({USER, PASSWORD})
+HIDDEN: Final = _LOGIN | {ENDPOINT}
+"""Attributes that may hold a login."""
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "amqp-ack-level": ("none", "broker", "routable"),
     "amqp-version": ("0-9-1",),

@@ -11,17 +11,16 @@ from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import Topic
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 from bucketcast.topics.api.responses import INHERITED, endpoint
-from bucketcast.topics.aws.table import TopicTable
 from bucketcast.topics.aws.topics import topics_of
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, require_name
+from bucketcast.topics.errors import TopicError, require_name
 
 _COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
-_ALL: Final = 1_000_000
 _tenant_option = click.option("--tenant", default="", metavar="TENANT", help="Tenant of the topic.")
 
 
@@ -46,8 +45,10 @@ def ls(out: Output, *, tenant: str | None, uid: str | None) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     with aws_errors():
-        topics, _ = TopicTable(deployment.state_table, aws.dynamodb).page(
-            tenant, _ALL, keep=lambda topic: uid in (None, topic.owner, topic.user)
+        table = Table(deployment.state_table, aws.dynamodb)
+        topics = sorted(
+            (topic for topic in table.topics(tenant) if uid in (None, topic.owner, topic.user)),
+            key=lambda topic: (topic.tenant, topic.name),
         )
         buckets = _buckets_by_topic(deployment.state_table, aws)
     documents = [_document(topic, buckets.get((topic.tenant, topic.name), ())) for topic in topics]
@@ -102,7 +103,7 @@ def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
     deployment, aws = out.deployed()
     arn = _topic_arn(name, tenant)
     with aws_errors():
-        topic = TopicTable(deployment.state_table, aws.dynamodb).topic(arn)
+        topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
         naming = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
         if topic and (topic.persistent or naming) and not yes:
             queued = " and all events that wait in its queue" if topic.persistent else ""
@@ -133,7 +134,7 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
     deployment, aws = out.deployed()
     arn = _topic_arn(name, tenant)
     topic = _read_topic(arn, deployment, aws)
-    if not topic.target_arn:
+    if not topic.queue:
         reason = "has no push-endpoint" if topic.persistent else "is not persistent"
         raise BucketcastError(f"the topic {topic.name} {reason}: it has no queue")
     target = deployment.target(arn)
@@ -189,7 +190,7 @@ def _read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
         BucketcastError: it does not exist.
     """
     with aws_errors():
-        topic = TopicTable(deployment.state_table, aws.dynamodb).topic(arn)
+        topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
     if topic is None:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
         raise BucketcastError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")

@@ -2,14 +2,13 @@
 
 import base64
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
 from bucketcast.limits import ONCE_SEND_SECONDS
+from bucketcast.state.items import ENDPOINT, Topic
 from bucketcast.topics.address import Address, parse_address
 from bucketcast.topics.attributes import TLS, login
-from bucketcast.topics.model import ENDPOINT, Topic
 
 _MECHANISMS: Final = {
     "PLAIN": "plain",
@@ -18,30 +17,22 @@ _MECHANISMS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PushTarget:
-    """The target that a topic's events are pushed to.
+def kind_of(attributes: Mapping[str, str]) -> str:
+    """Return the kind of target of valid attributes: "" if events are not pushed."""
+    return parse_address(attributes[ENDPOINT]).kind if ENDPOINT in attributes else ""
 
-    `settings` are for `bucketcast.dynamic_targets.validation` and hold the login in the clear.
+
+def push_settings(topic: Topic, hidden: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a topic's target, with the login in the clear.
+
+    `hidden` are its attributes with a login. Events are Ceph's records with the topic's
+    `OpaqueData`, over HTTP also with CloudEvents headers if `cloudevents` is set.
     """
-
-    kind: str
-    settings: dict[str, str] = field(repr=False)
-
-
-def push_target(topic: Topic, hidden: Mapping[str, str]) -> PushTarget | None:
-    """Return the target of a topic; None if its events are not pushed.
-
-    `hidden` are the fields of its secret. Events are Ceph's records with the topic's `OpaqueData`,
-    over HTTP also with CloudEvents headers if `cloudevents` is set.
-    """
-    if not topic.endpoint:
-        return None
     values = {**topic.attributes, **hidden}
     endpoint = parse_address(values[ENDPOINT])
     settings = {"shape": "ceph", "opaque_data": topic.opaque_data}
-    settings |= _BY_KIND[endpoint.kind](topic, endpoint, values)
-    return PushTarget(endpoint.kind, {key: text for key, text in settings.items() if text})
+    settings |= _BY_KIND[topic.kind](topic, endpoint, values)
+    return {key: text for key, text in settings.items() if text}
 
 
 def _webhook(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:

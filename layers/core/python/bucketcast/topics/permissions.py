@@ -5,8 +5,8 @@ others only what the policy allows. `sns:Publish` is the right to name the topic
 notification.
 """
 
+from bucketcast.state.items import Topic
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic
 from bucketcast.topics.policy import Policy
 from bucketcast.users import User
 

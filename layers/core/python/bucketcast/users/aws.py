@@ -10,14 +10,13 @@ A user has an item by name and one by each access key, all the same, so that a l
 import json
 import secrets
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from bucketcast.errors import BucketcastError
-from bucketcast.state.items import if_same
 from bucketcast.state.table import Partition
 from bucketcast.users import MAX_KEY_LENGTH, MAX_KEYS, Account, User
 
@@ -174,7 +173,7 @@ class Users:
         """Replace the items of a user; False if they are not those of `before`, or are taken."""
         old, new = _items(before), _items(after)
         changes = (
-            (key, if_same(_TEXT, old.get(key)), new.get(key)) for key in dict.fromkeys([*old, *new])
+            (key, _if_same(old.get(key)), new.get(key)) for key in dict.fromkeys([*old, *new])
         )
         parts = [
             self._items.put_part(key, {_TEXT: text}, **unchanged)
@@ -239,3 +238,12 @@ def _items(user: User | None) -> dict[str, dict[str, str]]:
 
 def _changed(name: str) -> UserChangedError:
     return UserChangedError(f"{name} was changed by another command at the same moment: try again")
+
+
+def _if_same(text: Mapping[str, str] | None) -> dict[str, Any]:
+    """Return the condition that an item still has this text, or that there is none."""
+    names = {"ExpressionAttributeNames": {"#text": _TEXT}}
+    if text is None:
+        return {"ConditionExpression": "attribute_not_exists(#text)", **names}
+    values = {"ExpressionAttributeValues": {":text": text}}
+    return {"ConditionExpression": "#text = :text", **names, **values}

@@ -1,5 +1,5 @@
 """Dynamic targets on AWS.
 
 `targets` creates, changes and removes them, `tasks` cleans up after interrupted calls, `resources`
-and `alarms` are their resources, `factory` builds all of it for a deployment.
+are their resources, `factory` builds all of it for a deployment.
 """

@@ -4,7 +4,6 @@ from typing import Any
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed, DynamicSetup
-from bucketcast.dynamic_targets.aws.alarms import Alarms
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.errors import BucketcastError
@@ -12,7 +11,7 @@ from bucketcast.state.dynamic_targets import Table
 
 
 def dynamic_targets_of(deployment: Deployed, aws: Aws) -> DynamicTargets:
-    """Return the dynamic targets of a deployment; those of topics cannot be changed.
+    """Return the dynamic targets of a deployment.
 
     Raises:
         BucketcastError: the stack has no functions for dynamic targets.
@@ -24,24 +23,13 @@ def dynamic_targets_of(deployment: Deployed, aws: Aws) -> DynamicTargets:
         )
     deployed = frozenset(target.arn for target in deployment.targets if target.dynamic is None)
     return targets_of(
-        deployment.stack,
-        deployment.state_table,
-        deployment.dynamic,
-        aws,
-        deployed=deployed,
-        for_topics=False,
+        deployment.stack, deployment.state_table, deployment.dynamic, aws, deployed=deployed
     )
-
-
-def resources_of(setup: DynamicSetup, aws: Aws) -> Resources:
-    """Return the resources of a stack's dynamic targets."""
-    return Resources(setup, aws.sqs, aws.mappings, aws.secretsmanager)
 
 
 def targets_of(
     stack: str, table: str, setup: DynamicSetup, aws: Aws, **options: Any
 ) -> DynamicTargets:
     """Return the dynamic targets of a stack, with these options of `DynamicTargets`."""
-    alarms = Alarms(aws.cloudwatch, stack, setup.topic)
-    resources = resources_of(setup, aws)
-    return DynamicTargets(setup, Table(table, aws.dynamodb), resources, alarms, **options)
+    resources = Resources(stack, setup, aws)
+    return DynamicTargets(setup, Table(table, aws.dynamodb), resources, **options)

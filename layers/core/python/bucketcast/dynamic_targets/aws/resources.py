@@ -1,4 +1,4 @@
-"""The AWS resources of a dynamic target: queues, an event source mapping, a secret.
+"""The AWS resources of a dynamic target: queues, an event source mapping, alarms, a secret.
 
 Every call is idempotent: existing resources are reused, missing ones are no error. For some 15
 seconds after a call, Lambda refuses changes of a mapping that it is still creating or removing. A
@@ -9,27 +9,26 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
+from bucketcast.aws.clients import Aws
+from bucketcast.delivery import alarms
 from bucketcast.delivery.queue import depth
-from bucketcast.delivery.queue_names import dead_of, encryption, order
+from bucketcast.delivery.queue_names import base_name, dead_of, encryption, order
 from bucketcast.deployment import DynamicSetup
+from bucketcast.destination import short_name
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import BATCH_MESSAGES, DAY, MAX_RECEIVES, RETENTION_DAYS
-from bucketcast.state.dynamic_targets import DynamicTarget
-
-if TYPE_CHECKING:
-    from mypy_boto3_lambda import LambdaClient
-    from mypy_boto3_secretsmanager import SecretsManagerClient
-    from mypy_boto3_sqs import SQSClient
+from bucketcast.state.items import DynamicTarget, Resource
 
 T = TypeVar("T")
 TIMEOUT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 1.0
 _UNSETTLED: Final = ("ResourceInUseException", "ResourceConflictException")
 _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
+_NO_ALARM: Final = ("ResourceNotFound", "ResourceNotFoundException")
 
 
 class UnsettledError(BucketcastError):
@@ -40,21 +39,62 @@ class Resources:
     """Creates and removes resources; `timeout` is the time limit for an unsettled mapping."""
 
     def __init__(
-        self,
-        setup: DynamicSetup,
-        sqs: "SQSClient",
-        functions: "LambdaClient",
-        secrets: "SecretsManagerClient",
-        *,
-        timeout: float = TIMEOUT_SECONDS,
+        self, stack: str, setup: DynamicSetup, aws: Aws, *, timeout: float = TIMEOUT_SECONDS
     ) -> None:
+        self._stack = stack
         self._setup = setup
-        self._sqs = sqs
-        self._functions = functions
-        self._secrets = secrets
+        self._sqs = aws.sqs
+        self._functions = aws.mappings
+        self._secrets = aws.secretsmanager
+        self._cloudwatch = aws.cloudwatch
         self._timeout = timeout
 
-    def make_queues(self, target: DynamicTarget) -> None:
+    def make(self, resource: Resource, target: DynamicTarget, secret: str) -> None:
+        """Create a resource of a target, with the text of its secret.
+
+        Raises:
+            UnsettledError: an earlier mapping of the queue is still being removed.
+        """
+        if resource.kind == "queue":
+            self._make_queues(target)
+        elif resource.kind == "secret":
+            self._make_secret(resource.name, secret)
+        elif resource.kind == "mapping":
+            self.map(target)
+        else:
+            self.make_alarms(target)
+
+    def remove(self, resource: Resource) -> None:
+        """Remove a resource, if it exists.
+
+        Raises:
+            UnsettledError: Lambda is still creating the mapping.
+        """
+        if resource.kind == "queue":
+            self._remove_queues(resource.name)
+        elif resource.kind == "secret":
+            self._remove_secret(resource.name)
+        elif resource.kind == "mapping":
+            self._unmap(resource)
+        else:
+            self._remove_alarms(resource.name)
+
+    def make_alarms(self, target: DynamicTarget) -> None:
+        """Create or update the alarms of a target, equal to those that a deploy creates."""
+        name, off = base_name(target.queue), target.state == "off"
+        actions = [self._setup.topic] if self._setup.topic else []
+        for alarm in alarms.queue_alarms(
+            self._stack, name, short_name(target.arn), target.queue, target.dead, off=off
+        ):
+            self._cloudwatch.put_metric_alarm(**alarm, AlarmActions=actions)
+
+    def _remove_alarms(self, queue: str) -> None:
+        for name in alarms.queue_alarm_names(base_name(queue)):
+            # One by one: CloudWatch deletes none if one does not exist.
+            delete = partial(self._cloudwatch.delete_alarms, AlarmNames=[name])
+            self._ignore_errors(delete, *_NO_ALARM)
+
+    def _make_queues(self, target: DynamicTarget) -> None:
         """Create the target's queue and dead-letter queue, like those of a deployed target."""
         common = {
             "MessageRetentionPeriod": str(RETENTION_DAYS * DAY),
@@ -72,8 +112,7 @@ class Resources:
         self._make_queue(target.dead, common)
         self._make_queue(target.queue, {**common, **more})
 
-    def remove_queues(self, queue: str) -> None:
-        """Remove a queue and its dead-letter queue, if they exist."""
+    def _remove_queues(self, queue: str) -> None:
         for url in map(self._setup.url, (queue, dead_of(queue))):
             self._ignore_errors(partial(self._sqs.delete_queue, QueueUrl=url), *_NO_QUEUE)
 
@@ -100,7 +139,7 @@ class Resources:
         }
 
         def create() -> bool:
-            states = self._mappings(target.queue)
+            states = self._mappings(target.queue, target.kind)
             if any(state != "Deleting" for state in states.values()):
                 return True
             if states:
@@ -115,22 +154,16 @@ class Resources:
 
         self._retry(create, f"the mapping of {target.queue} is not made")
 
-    def unmap(self, queue: str) -> None:
-        """Remove a queue's mapping.
-
-        Raises:
-            UnsettledError: Lambda is still creating the mapping.
-        """
-
+    def _unmap(self, mapping: Resource) -> None:
         def remove() -> bool:
             remaining = [
                 mapping_id
-                for mapping_id, state in self._mappings(queue).items()
+                for mapping_id, state in self._mappings(mapping.name, mapping.reader).items()
                 if state != "Deleting"
             ]
-            for mapping in remaining:
+            for mapping_id in remaining:
                 try:
-                    self._functions.delete_event_source_mapping(UUID=mapping)
+                    self._functions.delete_event_source_mapping(UUID=mapping_id)
                 except ClientError as error:
                     if _code(error) in _UNSETTLED:
                         return False
@@ -138,9 +171,9 @@ class Resources:
                         raise
             return True
 
-        self._retry(remove, f"the mapping of {queue} is not removed")
+        self._retry(remove, f"the mapping of {mapping.name} is not removed")
 
-    def make_secret(self, name: str, text: str) -> None:
+    def _make_secret(self, name: str, text: str) -> None:
         self._ignore_errors(
             lambda: self._secrets.create_secret(
                 Name=name, SecretString=text, Description="A dynamic target of Bucketcast"
@@ -158,7 +191,7 @@ class Resources:
         values: Mapping[str, str] = json.loads(answer["SecretString"]) if answer else {}
         return values
 
-    def remove_secret(self, name: str) -> None:
+    def _remove_secret(self, name: str) -> None:
         """Delete a secret without recovery, since its name is never used again."""
         self._ignore_errors(
             lambda: self._secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True),
@@ -179,11 +212,13 @@ class Resources:
         queue_attributes: Any = {**attributes, "Policy": json.dumps(policy)}
         self._sqs.create_queue(QueueName=name, Attributes=queue_attributes)
 
-    def _mappings(self, queue: str) -> dict[str, str]:
-        """Return the states of a queue's mappings by id."""
+    def _mappings(self, queue: str, kind: str) -> dict[str, str]:
+        """Return the states of a queue's mappings to the function of a kind, by id."""
         answer = self._functions.list_event_source_mappings(EventSourceArn=self._setup.arn(queue))
         return {
-            mapping["UUID"]: mapping.get("State", "") for mapping in answer["EventSourceMappings"]
+            mapping["UUID"]: mapping.get("State", "")
+            for mapping in answer["EventSourceMappings"]
+            if mapping["FunctionArn"].endswith(f":{self._setup.prefix}{kind}")
         }
 
     def _retry(self, done: Callable[[], bool], message: str) -> None:

@@ -1,10 +1,11 @@
-"""Create, change and remove dynamic targets; the next call cleans up after an interrupted one.
+"""Create, change and remove dynamic targets and topics; the next call cleans up after a killed one.
 
 ===========  =================================================================================
 step         action
 ===========  =================================================================================
-begin        store a task that names all resources to be created
-create       create secret, queues, mapping and alarms
+begin        store a task, which no other call on the target may overtake
+plan         read the target, and decide what it is to be
+create       let the task name the resources to be created, and create them
 commit       in one transaction: store the target, increment the change number, and let the
              task name the resources that the target no longer uses
 clean        remove those resources, and delete the task
@@ -15,8 +16,8 @@ clean        remove those resources, and delete the task
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -25,13 +26,13 @@ from msgspec.structs import replace
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.queue_names import TOKEN_LENGTH
 from bucketcast.deployment import DynamicSetup
-from bucketcast.destination import TargetArn, short_name
-from bucketcast.dynamic_targets.aws.alarms import Alarms
+from bucketcast.destination import Destination, TargetArn, short_name
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.tasks import TargetTasks, busy
 from bucketcast.dynamic_targets.validation import ValidatedTarget, require_available, validate
 from bucketcast.errors import BucketcastError, did_you_mean
-from bucketcast.state.dynamic_targets import DynamicTarget, Resource, State, Table, Task
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Resource, Task
 from bucketcast.targets import load
 
 TIMEOUT_SECONDS = 20.0
@@ -39,6 +40,33 @@ TIMEOUT_SECONDS = 20.0
 
 class NoDynamicTargetError(BucketcastError):
     """The dynamic target does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What a target is to be: without what its settings, its resources and its number say.
+
+    A new topic's owner may have `most` topics, 0 for any number.
+    """
+
+    target: DynamicTarget
+    valid: ValidatedTarget
+    most: int = 0
+
+    def complete(self, number: int, queue: str, secret: str) -> DynamicTarget:
+        """Return the target with this number, queue and secret."""
+        return replace(
+            self.target,
+            number=number,
+            queue=queue,
+            secret=secret,
+            settings=self.valid.with_references(secret),
+            state="on" if self.valid.enabled else "off",
+        )
+
+
+Plan = Callable[[DynamicTarget | None, Mapping[str, str]], Desired]
+"""Returns the desired target, given the existing one and the fields of its secret; or raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +90,24 @@ class Removed:
 
 
 class DynamicTargets:
-    """The dynamic targets of one stack; `deployed` are the ARNs of deployed ones.
+    """The dynamic targets of one stack; `deployed` are the ARNs of deployed ones."""
 
-    Unless `for_topics`, the targets of topics cannot be changed: ingest would keep the events of a
-    persistent topic as long as its target is missing.
-    """
-
-    def __init__(  # noqa: PLR0913 - its dependencies
+    def __init__(
         self,
         setup: DynamicSetup,
         table: Table,
         resources: Resources,
-        alarms: Alarms,
         *,
         deployed: frozenset[str] = frozenset(),
-        for_topics: bool = True,
         clock: Callable[[], float] = time.time,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._setup = setup
         self._table = table
         self._resources = resources
-        self._alarms = alarms
         self._deployed = deployed
-        self._for_topics = for_topics
-        self._tasks = TargetTasks(table, resources, alarms, clock, timeout)
+        self._clock = clock
+        self._tasks = TargetTasks(table, resources, clock, timeout)
 
     def put(
         self,
@@ -95,175 +116,175 @@ class DynamicTargets:
         values: Mapping[str, str],
         *,
         merge: bool = False,
-        topic: str = "",
     ) -> Put:
-        """Create a target, that of a topic if there is its ARN, or replace its settings.
+        """Create a target, or replace its settings.
 
         With `merge` keep settings that are not in `values`, as MinIO's `config set` does; an empty
         value removes one. Events of a kept target are sent before new ones.
 
         Raises:
             ConfigErrors: the settings are invalid.
-            BucketcastError: the configuration file has this target, it is a topic's, or another
-                call is at work on it.
+            BucketcastError: the configuration file has this target, or another call is at work on
+                it.
         """
         require_available(self._setup, kind, id)
         if not merge:
             validate(self._setup, kind, id, values)
         arn = TargetArn(id=id, type=load(kind).arn_type)
         self.require_changeable(arn)
-        self.sweep()
-        task = self._tasks.begin(arn.arn)
-        existing = self._table.target(arn.arn)
-        stored = self._stored_values(existing)
-        desired = (
-            {**stored, **values} if merge and existing and existing.state != "kept" else values
-        )
-        try:
-            valid = validate(self._setup, kind, id, desired)
-        except BucketcastError:
-            self._table.tasks.release(task)
-            raise
-        state: State = "on" if valid.enabled else "off"
-        if existing and existing.state == state and stored == {**valid.shown, **valid.secrets}:
-            # A deploy may have changed the alarms' topic, or an older version created no alarms.
-            try:
-                self._alarms.make(existing)
-            finally:
-                self._table.tasks.release(task)
-            return Put(existing, "unchanged", valid.notes)
-        target = replace(self._plan(arn.arn, kind, id, valid, existing), topic=topic)
-        self._store(task, target, valid, existing)
-        return Put(
-            target, "changed" if existing and existing.state != "kept" else "created", valid.notes
-        )
 
-    def remove(self, arn: TargetArn, *, discard: bool = False) -> Removed:
-        """Remove a target; keep its waiting events until it is created again, or discard them.
+        def plan(existing: DynamicTarget | None, stored: Mapping[str, str]) -> Desired:
+            kept = {**existing.settings, **stored} if existing and merge else {}
+            valid = validate(self._setup, kind, id, {**kept, **values})
+            mirror = is_mirror(kind, valid.shown)
+            return Desired(DynamicTarget(arn=arn.arn, kind=kind, id=id, is_mirror=mirror), valid)
 
-        The first call after a minute removes an empty queue.
+        return self.change(arn, plan)
+
+    def change(self, to: Destination, plan: Plan) -> Put:
+        """Create or change what is at an ARN; only one call at a time plans and does so.
+
+        Raises:
+            BucketcastError: another call is at work on it, or has just created the owner's last
+                topic.
+        """
+        with self._planning(to) as (task, existing):
+            stored = self._resources.read_secret(existing.secret) if existing else {}
+            desired = plan(existing, stored)
+            if (
+                existing
+                and stored == desired.valid.hidden
+                and existing == desired.complete(existing.number, existing.queue, existing.secret)
+            ):
+                if existing.queue:  # a deploy may have changed the receiver of alarms
+                    self._resources.make_alarms(existing)
+                self._tasks.end(task, existing)
+                return Put(existing, "unchanged", desired.valid.notes)
+        target = self._complete(to, desired, existing)
+        self._store(to, task, target, desired, existing)
+        is_new = existing is None or existing.state == "kept"
+        return Put(target, "created" if is_new else "changed", desired.valid.notes)
+
+    def remove(
+        self,
+        to: Destination,
+        *,
+        discard: bool = False,
+        allow: Callable[[DynamicTarget], None] = lambda _: None,
+    ) -> Removed:
+        """Remove a target, unless `allow` raises.
+
+        Keep its waiting events until it is created again, or discard them. The first call after a
+        minute removes an empty queue.
 
         Raises:
             NoDynamicTargetError: the target does not exist.
-            BucketcastError: the configuration file has this target, it is a topic's, or another
-                call is at work on it.
+            BucketcastError: the configuration file has this target, or another call is at work on
+                it.
         """
-        self._require_no_topic(arn)
-        self.sweep()
-        task = self._tasks.begin(arn.plain)
-        existing = self._table.target(arn.plain)
-        if existing is None or (existing.state == "kept" and not discard):
-            self._tasks.end(task, existing)
-            raise self._missing(arn.plain)
-        unused = [Resource("mapping", existing.queue), Resource("alarms", existing.queue)]
-        if existing.secret:
-            unused.append(Resource("secret", existing.secret))
-        if discard:
-            unused.append(Resource("queue", existing.queue))
-        cleanup = self._tasks.replace(task, *unused)
-        kept = replace(existing, state="kept", settings={}, secret="", number=existing.number + 1)
-        self._table.commit(task, None if discard else kept, cleanup)
+        with self._planning(to) as (task, existing):
+            if existing is None or (existing.state == "kept" and not discard):
+                raise self._missing(to)
+            allow(existing)
+        number = existing.number + 1
+        kept = replace(existing, state="kept", settings={}, secret="", number=number)
+        after = None if discard else kept
+        cleanup = self._tasks.replace(task, *_unused(existing, after))
+        self._table.commit(task, existing, after, cleanup)
         waiting, dead = (
-            self._resources.waiting(existing.queue),
-            self._resources.waiting(existing.dead),
+            self._resources.waiting(queue) if existing.queue else 0
+            for queue in (existing.queue, existing.dead)
         )
         self._tasks.clean(cleanup)
         return Removed(existing, waiting, dead, discard)
 
     def sweep(self) -> list[str]:
-        """Clean up after interrupted calls; return the ARNs of their targets."""
+        """Clean up after interrupted calls; return the keys of their targets."""
         return self._tasks.sweep()
 
-    def _missing(self, arn: str) -> BucketcastError:
-        name = short_name(arn)
-        if arn in self._deployed:
-            return BucketcastError(f"{name} is in bucketcast.toml: take it out there and deploy")
-        known = [target.name for target in self._table.targets() if target.state != "kept"]
-        near = did_you_mean(name, known)
+    @contextmanager
+    def _planning(self, to: Destination) -> Iterator[tuple[Task, DynamicTarget | None]]:
+        """Begin a task on a target, and read it; end the task if an error is raised meanwhile."""
+        self.sweep()
+        task, existing = self._tasks.begin(to), None
+        try:
+            existing = self._table.get(to.key)
+            yield task, existing
+        except Exception:
+            self._tasks.end(task, existing)
+            raise
+
+    def _missing(self, to: Destination) -> BucketcastError:
+        if to.plain in self._deployed:
+            return BucketcastError(
+                f"{to.short} is in bucketcast.toml: take it out there and deploy"
+            )
+        known = [
+            short_name(target.arn) for target in self._table.targets() if target.state != "kept"
+        ]
+        near = did_you_mean(to.short, known)
         return NoDynamicTargetError(
-            f"no dynamic target {name}: {near}there is {', '.join(known) or 'none'}"
+            f"no dynamic target {to.short}: {near}there is {', '.join(known) or 'none'}"
         )
 
     def require_changeable(self, arn: TargetArn) -> None:
         """Require that this call may create or change a target.
 
         Raises:
-            BucketcastError: the configuration file has this target, or it is a topic's.
+            BucketcastError: the configuration file has this target.
         """
         if arn.plain in self._deployed:
             raise BucketcastError(
                 f"{arn.short} is in bucketcast.toml: change it there and deploy, or choose "
                 "another id"
             )
-        self._require_no_topic(arn)
 
-    def _require_no_topic(self, arn: TargetArn) -> None:
-        if arn.of_topic and not self._for_topics:
-            raise BucketcastError(
-                f"{arn.short} is the target of a topic: change or remove the topic "
-                "(`bucketcast topic`)"
-            )
-
-    def _stored_values(self, target: DynamicTarget | None) -> dict[str, str]:
-        if target is None:
-            return {}
-        return {**target.settings, **self._resources.read_secret(target.secret)}
-
-    def _plan(
-        self,
-        arn: str,
-        kind: str,
-        id: str,  # noqa: A002 - MinIO's word
-        valid: ValidatedTarget,
-        existing: DynamicTarget | None,
+    def _complete(
+        self, to: Destination, desired: Desired, existing: DynamicTarget | None
     ) -> DynamicTarget:
-        token = secrets.token_hex(TOKEN_LENGTH // 2)
-        secret = f"{self._setup.secrets}{kind}-{id}/{uuid4().hex}" if valid.secrets else ""
-        return DynamicTarget(
-            arn=arn,
-            kind=kind,
-            id=id,
-            queue=existing.queue if existing else self._setup.queue_name(kind, id, token),
-            settings=valid.with_references(secret),
-            number=existing.number + 1 if existing else 1,
-            secret=secret,
-            state="on" if valid.enabled else "off",
-            is_mirror=is_mirror(kind, valid.shown),
-        )
+        """Return the desired target with its queue and a new secret, which may not exist yet."""
+        queue, secret, target = "", "", desired.target
+        if target.has_queue:
+            token = secrets.token_hex(TOKEN_LENGTH // 2)
+            queue = existing.queue if existing else ""
+            queue = queue or self._setup.queue_name(to.key, token)
+        if desired.valid.hidden:
+            secret = f"{self._setup.secrets}{target.kind}-{target.id}/{uuid4().hex}"
+        # Connections are kept by this number: one that was removed must not have it again.
+        number = existing.number + 1 if existing else round(self._clock() * 1_000)
+        return desired.complete(number, queue, secret)
 
     def _store(
         self,
+        to: Destination,
         task: Task,
         target: DynamicTarget,
-        valid: ValidatedTarget,
+        desired: Desired,
         existing: DynamicTarget | None,
     ) -> None:
         """Create missing resources, store the target, and remove resources it no longer uses."""
-        is_mapped = existing is not None and existing.state == "on"
-        created = [Resource("mapping", target.queue)] if not is_mapped else []
-        has_alarms = existing is not None and existing.state != "kept"
-        created += [Resource("alarms", target.queue)] if not has_alarms else []
-        created += [Resource("queue", target.queue)] if existing is None else []
-        created += [Resource("secret", target.secret)] if target.secret else []
+        created = _unused(target, existing)
         task = self._tasks.replace(task, *created)
-        if not self._table.tasks.renew(task):
-            raise busy(target.arn)
+        if not self._table.renew(task):
+            raise busy(to)
+        secret = desired.valid.secret_text
+        unused = _unused(existing, target)
+        cleanup = self._tasks.replace(task, *unused) if unused else None
         try:
-            if existing is None:
-                self._resources.make_queues(target)
-            if target.secret:
-                self._resources.make_secret(target.secret, valid.secret_text)
-            if target.state == "on" and not is_mapped:
-                self._resources.map(target)
-            self._alarms.make(target)
+            for resource in reversed(target.resources):
+                if resource in created or resource.kind == "alarms":  # which change with its state
+                    self._resources.make(resource, target, secret)
+            self._table.commit(task, existing, target, cleanup, desired.most)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
-                if self._table.tasks.renew(task):
+                if self._table.renew(task):
                     self._tasks.clean(task)
             raise
-        unused = [Resource("mapping", target.queue)] if target.state != "on" and is_mapped else []
-        unused += [Resource("secret", existing.secret)] if existing and existing.secret else []
-        cleanup = self._tasks.replace(task, *unused) if unused else None
-        self._table.commit(task, target, cleanup)
         if cleanup:
             self._tasks.clean(cleanup)
+
+
+def _unused(before: DynamicTarget | None, after: DynamicTarget | None) -> list[Resource]:
+    """Return the resources of `before` that `after` does not have."""
+    found, remaining = (target.resources if target else () for target in (before, after))
+    return [resource for resource in found if resource not in remaining]

@@ -10,11 +10,11 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from bucketcast.destination import short_name
-from bucketcast.dynamic_targets.aws.alarms import Alarms
+from bucketcast.destination import Destination
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
 from bucketcast.errors import BucketcastError
-from bucketcast.state.dynamic_targets import DynamicTarget, Resource, Table, Task
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Resource, Task
 
 LEASE_SECONDS = 180
 GRACE_SECONDS = 60
@@ -30,33 +30,31 @@ class TargetTasks:
         self,
         table: Table,
         resources: Resources,
-        alarms: Alarms,
         clock: Callable[[], float],
         timeout: float,
     ) -> None:
         self._table = table
         self._resources = resources
-        self._alarms = alarms
         self._clock = clock
         self._timeout = timeout
 
-    def begin(self, arn: str) -> Task:
-        """Begin a task on a target, after that of another call has ended.
+    def begin(self, to: Destination) -> Task:
+        """Begin a task on a target or topic, after that of another call has ended.
 
         Raises:
             BucketcastError: the other call takes too long.
         """
         deadline = time.monotonic() + self._timeout
         while True:
-            current = self._table.tasks.get(arn)
+            current = self._table.task(to.key)
             if current is None or current.if_empty:
                 holder = current.holder if current else ""
-                if self._table.tasks.take(task := self._new(arn), self._now(), holder):
+                if self._table.take(task := self._new(to.key), self._now(), holder):
                     return task
             elif current.due <= self._now():
                 self._take_over(current)
             if time.monotonic() > deadline:
-                raise busy(arn)
+                raise busy(to)
             time.sleep(_PAUSE_SECONDS)
 
     def replace(self, task: Task, *unused: Resource) -> Task:
@@ -67,68 +65,58 @@ class TargetTasks:
         """Remove a task's resources and end it; False if Lambda is not ready to remove them all."""
         try:
             for resource in task.resources_to_remove:
-                self._remove(resource)
+                self._resources.remove(resource)
         except UnsettledError:
-            self._table.tasks.renew(replace(task, due=self._now(GRACE_SECONDS)))
+            self._table.renew(replace(task, due=self._now(GRACE_SECONDS)))
             return False
-        self.end(task, self._table.target(task.arn))
+        self.end(task, self._table.get(task.key))
         return True
 
     def end(self, task: Task, target: DynamicTarget | None, pause: int = GRACE_SECONDS) -> None:
         """End a task; for a kept target, leave one that checks its queue again after a pause."""
         if target is None or target.state != "kept":
-            self._table.tasks.release(task)
+            self._table.release(task)
             return
         later = replace(task, due=self._now(pause), resources_to_remove=(), if_empty=True)
-        self._table.tasks.renew(later)
+        self._table.renew(later)
 
     def sweep(self) -> list[str]:
-        """End the tasks of interrupted calls; return the ARNs of their targets."""
-        return [task.arn for task in self._table.tasks.sweep(self._now(), self._take_over)]
+        """End the tasks of interrupted calls; return the keys of their targets."""
+        return [task.key for task in self._table.sweep(self._now(), self._take_over)]
 
     def _take_over(self, task: Task) -> bool:
         """End the task of an interrupted call; return False if that is not possible yet."""
         if task.if_empty:
             return self._remove_if_empty(task)
-        own = self._new(task.arn, task.resources_to_remove)
-        return self._table.tasks.take(own, self._now()) and self.clean(own)
+        own = self._new(task.key, task.resources_to_remove)
+        return self._table.take(own, self._now()) and self.clean(own)
 
     def _remove_if_empty(self, task: Task) -> bool:
-        own = self._new(task.arn)
-        if not self._table.tasks.take(own, self._now()):
+        own = self._new(task.key)
+        if not self._table.take(own, self._now()):
             return False
-        target = self._table.target(task.arn)
+        target = self._table.get(task.key)
         if target is None or target.state != "kept":
-            self._table.tasks.release(own)
+            self._table.release(own)
             return False
         if self._resources.waiting(target.queue) or self._resources.waiting(target.dead):
             self.end(own, target, RECHECK_SECONDS)
             return False
-        cleanup = self.replace(own, Resource("queue", target.queue))
-        self._table.commit(own, None, cleanup)
+        cleanup = self.replace(own, *target.resources)
+        self._table.commit(own, target, None, cleanup)
         return self.clean(cleanup)
 
-    def _remove(self, resource: Resource) -> None:
-        if resource.kind == "mapping":
-            self._resources.unmap(resource.name)
-        elif resource.kind == "alarms":
-            self._alarms.remove(resource.name)
-        elif resource.kind == "secret":
-            self._resources.remove_secret(resource.name)
-        else:
-            self._resources.remove_queues(resource.name)
-
-    def _new(self, arn: str, unused: tuple[Resource, ...] = ()) -> Task:
+    def _new(self, key: str, unused: tuple[Resource, ...] = ()) -> Task:
         due = self._now(LEASE_SECONDS)
-        return Task(arn=arn, holder=uuid4().hex, due=due, resources_to_remove=unused)
+        return Task(key=key, holder=uuid4().hex, due=due, resources_to_remove=unused)
 
     def _now(self, later: int = 0) -> int:
         return round((self._clock() + later) * 1000)
 
 
-def busy(arn: str) -> BucketcastError:
+def busy(to: Destination) -> BucketcastError:
     """Return the error of a call that must wait too long for another one."""
     return BucketcastError(
-        f"another call is at work on {short_name(arn)}: try again; one that was cut short is "
+        f"another call is at work on {to.short}: try again; one that was cut short is "
         f"cleaned up after {LEASE_SECONDS // 60} minutes"
     )

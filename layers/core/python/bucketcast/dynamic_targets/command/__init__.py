@@ -95,7 +95,7 @@ def _put(out: Output, arn: TargetArn, settings: _Pairs, files: _Pairs, *, merge:
         result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
     out.notes(result.notes)
     document = {"arn": result.target.arn, "what": result.outcome, "notes": list(result.notes)}
-    out.answer(document, f"{result.outcome}: {result.target.name}")
+    out.answer(document, f"{result.outcome}: {arn.short}")
 
 
 @command.command()
@@ -144,7 +144,7 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) ->
     fate = "removed with it" if rules else "that name it, whose events are dropped"
     out.answer(
         document,
-        f"Removed {removed.target.name}" + (details if removed.waiting or removed.dead else ""),
+        f"Removed {arn.short}" + (details if removed.waiting or removed.dead else ""),
         *([f"Rules {fate}: {len(naming):,}"] if naming else []),
     )
 

@@ -48,7 +48,7 @@ def document(row: Status) -> dict[str, Any]:
         "kind": target.kind,
         "id": target.id,
         "made": _origin(target),
-        "topic": target.dynamic.topic or None if target.dynamic else None,
+        "topic": target.arn if target.is_topic else None,
         "enabled": target.enabled,
         "state": row.condition.state,
         "since": moment_or_none(row.condition.since),

@@ -11,7 +11,7 @@ from bucketcast.event.names import expand
 from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.document import Part, is_notified
 from bucketcast.rules import Rule, access_events, cost
-from bucketcast.topics.aws.table import TopicTable
+from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.users import User
@@ -33,7 +33,7 @@ def stored_topic_arn(arn: str, user: User, deployment: Deployed, aws: Aws) -> st
     Raises:
         S3Error: the topic does not exist, or the user may not use it.
     """
-    topic = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
+    topic = Table(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
     if topic is None:
         raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
     if not is_allowed(user, PUBLISH, topic):

@@ -14,7 +14,6 @@ from bucketcast.notifications import document as notifications
 from bucketcast.rules import Rule, cost
 from bucketcast.rules.grammar import texts
 from bucketcast.state.dynamic_targets import Table
-from bucketcast.topics.aws.table import TopicTable
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
@@ -116,7 +115,7 @@ def problems(
     new: Sequence[Rule], after: Iterable[Rule], deployment: Deployed, aws: Aws
 ) -> Iterator[ConfigError]:
     """Yield why rules of a bucket cannot become active; `after` are all that it then has."""
-    topics = TopicTable(deployment.state_table, aws.dynamodb)
+    table = Table(deployment.state_table, aws.dynamodb)
     for bucket, arn in sorted({(rule.bucket, rule.arn) for rule in new}):
         destination = Destination.of(arn)
         if isinstance(destination, TargetArn):
@@ -124,7 +123,7 @@ def problems(
                 deployment.target(destination)
             except BucketcastError as error:
                 yield ConfigError(f"{bucket}: arn", str(error), _LISTED)
-        elif not (isinstance(destination, TopicArn) and topics.topic(destination)):
+        elif not (isinstance(destination, TopicArn) and table.topic(destination)):
             yield ConfigError(f"{bucket}: arn", f"found no topic {arn}", _LISTED)
     if reason := next(filter(None, (missing_permission(rule, deployment) for rule in new)), ""):
         yield ConfigError(f"{new[0].bucket}: conditions", "not readable", reason)
@@ -171,11 +170,9 @@ def queue_targets(deployment: Deployed, aws: Aws) -> Callable[[str], bool]:
 
     @cache
     def exists(arn: str) -> bool:
-        if Destination.of(arn).of_topic:
-            return False
         if arn in deployed or dynamic is None:
             return arn in deployed
-        target = dynamic.target(arn)
+        target = dynamic.get(Destination.of(arn).key)
         return target is not None and target.state != "kept"
 
     return exists
@@ -183,13 +180,13 @@ def queue_targets(deployment: Deployed, aws: Aws) -> Callable[[str], bool]:
 
 def existing_targets(rules: Iterable[Rule], deployment: Deployed, aws: Aws) -> set[str]:
     """Return the ARNs of all targets, and of the rules' topics that have an endpoint."""
-    topics = TopicTable(deployment.state_table, aws.dynamodb)
+    table = Table(deployment.state_table, aws.dynamodb)
     destinations = {rule.to for rule in rules}
     with aws_errors():
         topics_found = filter(
             None,
             (
-                topics.topic(destination)
+                table.topic(destination)
                 for destination in destinations
                 if isinstance(destination, TopicArn)
             ),

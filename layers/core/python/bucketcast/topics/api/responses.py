@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from bucketcast.topics.model import Topic
+from bucketcast.state.items import Topic
 from bucketcast.web import xml
 
 _NAMESPACE: Final = "https://sns.amazonaws.com/doc/2010-03-31/"

@@ -6,12 +6,12 @@ from typing import Final
 
 from bucketcast.destination import TopicArn
 from bucketcast.errors import did_you_mean
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import ENDPOINT, Topic
 from bucketcast.topics import permissions, policy
 from bucketcast.topics.attributes import BROKERS, KNOWN, TLS, USER, has_login, parse_attributes
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.aws.topics import DesiredTopic, Topics
-from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import ENDPOINT, Topic, require_name, topic_not_found
+from bucketcast.topics.aws.topics import DesiredTopic, Topics, page
+from bucketcast.topics.errors import TopicError, invalid, require_name, topic_not_found
 from bucketcast.users import User
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
@@ -43,8 +43,8 @@ class UserTopics:
     All methods raise a `TopicError` for an invalid or forbidden call.
     """
 
-    def __init__(self, items: TopicTable, change: Callable[[], Topics], region: str) -> None:
-        self._items = items
+    def __init__(self, table: Table, change: Callable[[], Topics], region: str) -> None:
+        self._table = table
         self._change = change
         self._region = region
 
@@ -98,7 +98,7 @@ class UserTopics:
 
     def get(self, call: TopicCall, arn: TopicArn) -> Topic:
         """Return a topic, if the user may read it over this connection."""
-        topic = self._items.topic(arn)
+        topic = self._table.topic(arn)
         if topic is None:
             raise topic_not_found(str(arn))
         permissions.require(call.user, policy.GET, topic)
@@ -108,7 +108,8 @@ class UserTopics:
     def page(self, call: TopicCall, limit: int, after: str = "") -> tuple[list[Topic], str]:
         """Return a page of the topics that the user may read, and the marker of the next page."""
         user = call.user
-        topics, after = self._items.page(
+        topics, after = page(
+            self._table,
             None if user.admin else user.tenant,
             limit,
             after,
@@ -120,16 +121,12 @@ class UserTopics:
 
     def _check_quota(self, user: User, limit: int) -> None:
         """Raise a TopicError if a user has `limit` topics; 0 means no limit."""
-        if limit:
-            owned, _ = self._items.page(
-                user.tenant, limit, "", lambda topic: permissions.owns(user, topic)
+        if limit and self._table.count(user.id) >= limit:
+            raise TopicError(
+                "TopicLimitExceeded",
+                f"{user.name} has {limit:,} topics already, which is all that "
+                "topics.topics_per_user allows: delete one first",
             )
-            if len(owned) >= limit:
-                raise TopicError(
-                    "TopicLimitExceeded",
-                    f"{user.name} has {limit:,} topics already, which is all that "
-                    "topics.topics_per_user allows: delete one first",
-                )
 
 
 def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:

@@ -6,10 +6,9 @@ from bucketcast.delivery.queue_names import once_queue
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.ingest.routing import Wants
 from bucketcast.rules.conditions import NOTHING, Fact
-from bucketcast.state.dynamic_targets import DynamicTarget, Table
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.targets.base.options import facts_in
-from bucketcast.topics.aws.table import TopicTable
-from bucketcast.topics.model import Topic
 
 
 class DestinationCache:
@@ -18,15 +17,12 @@ class DestinationCache:
     `prefix` begins the names of all dynamic targets' queues. `facts` are those that topics want.
     """
 
-    def __init__(
-        self, table: Table, topics: TopicTable, prefix: str, facts: Fact = NOTHING
-    ) -> None:
+    def __init__(self, table: Table, prefix: str, facts: Fact = NOTHING) -> None:
         self._table = table
-        self._topics = topics
         self._prefix = prefix
         self._topic_wants = Wants(facts)
         self._version = -1
-        self._found: dict[Destination, DynamicTarget | Topic | None] = {}
+        self._found: dict[Destination, DynamicTarget | None] = {}
         self._wants: dict[Destination, Wants] = {}
         """What the dynamic targets in `_found` want: routing asks several times for each event."""
         self._refreshed = False
@@ -41,30 +37,20 @@ class DestinationCache:
 
         A disabled target has a queue, in which its events wait. A deleted topic has none, nor has
         one that is not pushed.
-
-        Raises:
-            LookupError: a topic has no queue yet.
         """
         found = self._find(to)
-        if not isinstance(found, Topic):
-            return found.queue if found else None
-        if not found.persistent:
-            return once_queue(self._prefix, found.kind)
-        queue = self.queue(Destination.of(found.target_arn))
-        if queue is None:
-            raise LookupError(f"{to} has no queue yet")
-        return queue
+        return (found.queue or once_queue(self._prefix, found.kind)) if found else None
 
     def wants(self, to: Destination) -> Wants:
         """Return what a target or topic wants; nothing if it does not exist or is not pushed."""
         found = self._find(to)
-        if isinstance(found, DynamicTarget):
-            if to not in self._wants:
-                self._wants[to] = Wants(facts_in(found.settings), found.is_mirror)
-            return self._wants[to]
-        return self._topic_wants if found else Wants()
+        if isinstance(found, Topic):
+            return self._topic_wants
+        if found and to not in self._wants:
+            self._wants[to] = Wants(facts_in(found.settings), found.is_mirror)
+        return self._wants[to] if found else Wants()
 
-    def _find(self, to: Destination) -> DynamicTarget | Topic | None:
+    def _find(self, to: Destination) -> DynamicTarget | None:
         """Return the target or topic that gets events for an ARN.
 
         A table that does not answer is asked once for a batch, not for each of its events.
@@ -89,9 +75,6 @@ class DestinationCache:
             raise
         return self._found[to]
 
-    def _read(self, to: TargetArn | TopicArn) -> DynamicTarget | Topic | None:
-        if isinstance(to, TopicArn):
-            topic = self._topics.topic(to)
-            return topic if topic and topic.kind else None
-        target = self._table.target(to.arn)
-        return target if target and target.state != "kept" else None
+    def _read(self, to: Destination) -> DynamicTarget | None:
+        target = self._table.get(to.key)
+        return target if target and target.kind and target.state != "kept" else None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment.status import TargetStats
-from bucketcast.destination import Destination
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.state.counters import Counters
 
 
@@ -26,8 +26,7 @@ class Pubsub(NamedTuple):
 
 def sum_pubsub(stats: Iterable[TargetStats], triggered: int) -> Pubsub:
     """Return the counters; `triggered` includes events for deleted topics."""
-    # Counts are by target for persistent topics, by the topic's own ARN for others.
-    topics = [topic for topic in stats if Destination.of(topic.arn).of_topic]
+    topics = [topic for topic in stats if isinstance(Destination.of(topic.arn), TopicArn)]
     return Pubsub(
         event_triggered=triggered - sum(topic.counts.skipped for topic in topics),
         event_lost=sum(topic.counts.dead for topic in topics),
