@@ -23,7 +23,7 @@ from bucketcast.delivery.policy import Policy
 from bucketcast.ingest.intake import Intake
 from bucketcast.rules import Rule, RuleIndex
 
-MESSAGES, EVENTS, TARGETS, RULES = 150, 40, 10, 6
+MESSAGES, EVENTS, TARGETS, RULES = 150, 4, 1_000, 1
 names = ("s3:ObjectCreated:*",)
 rules = RuleIndex(
     Rule(bucket="uploads", arn=f"arn:minio:sqs::{target}:webhook", events=names, name=str(rule))
@@ -78,6 +78,6 @@ def test_a_batch_takes_no_more_memory_than_one_chunk() -> None:
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     sizes = json.loads(done.stdout.splitlines()[-1])
-    assert (sizes["stay"], sizes["events"]) == (0, 6_000)
-    assert sizes["sent"] == sizes["matched"] == 360_000
+    assert (sizes["stay"], sizes["events"]) == (0, 600)
+    assert sizes["sent"] == sizes["matched"] == 600_000
     assert sizes["peak"] - sizes["before"] < PORTION_MB, sizes

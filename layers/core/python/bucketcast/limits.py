@@ -191,6 +191,9 @@ CHUNK_BYTES = 16_777_216
 """The most events, and bytes of records, in memory at once, beside the messages themselves."""
 INGEST_CHUNK_BYTES = 1_048_576
 """The same for ingest, where one event may go to many targets."""
+INGEST_COPIES = 100_000
+"""So many deliveries of ingest in memory at once, and those of one event more: a bucket may have
+1,000 notifications, and each is one."""
 MERGED_EVENTS = 500
 """A message of so many events is not opened to be merged with others."""
 LISTENER_MESSAGE_EVENTS = 100

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery, is_envelope
-from bucketcast.delivery.messages import Batch, Item, Received, Result, deliveries
+from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import Destination
 from bucketcast.errors import BadEvent, OutOfTime
@@ -68,27 +68,36 @@ class Intake:
 
     def __call__(self, items: Sequence[Item], batch: Batch) -> Result:
         """Route events, but for those that are addressed to one destination, and send them all."""
-        unaddressed = [item for item in items if not item.received.message.history.to]
+        addressed = [item for item in items if item.received.message.history.to]
+        rest: Sequence[Item] = [item for item in items if not item.received.message.history.to]
 
         def seconds_left() -> float:
             return max(0.0, batch.remaining() - INGEST_SEND_SECONDS)
 
-        routes = Routes()
-        if unaddressed:
-            routes = route(unaddressed, self._lookup, self._facts, seconds_left)
-        failed = [item.fail(error) for item, error in routes.failed]
-        for item in items:
-            if to := item.received.message.history.to:
-                destination = Destination.of(to)
+        failed: list[Failed] = []
+        stop: OutOfTime | None = None
+        while addressed or rest:
+            if stop:
+                failed += [item.fail(stop) for item in rest]
+                break
+            routes = route(rest, self._lookup, self._facts, seconds_left) if rest else Routes()
+            for item in addressed:
+                destination = Destination.of(item.received.message.history.to)
                 routes.batches[destination].append(item)
                 if item.delivery.rule == ADDRESSED:
                     routes.matches.append((item.delivery.event, [Hit(destination, ADDRESSED)]))
+            addressed, rest = [], routes.rest
+            stop = self._send(routes, batch, failed)
+        return Result(failed, stop)
+
+    def _send(self, routes: Routes, batch: Batch, failed: list[Failed]) -> OutOfTime | None:
+        """Send the events and add those that cannot be sent; return why no more are to be tried."""
         self.counts.events += len(routes.matches)
         self.counts.matched += sum(map(len, routes.batches.values()))
-        unsent = self._fanout.send(routes.batches, batch.remaining)
+        failed += [item.fail(error) for item, error in routes.failed]
         stop: OutOfTime | None = None
-        for failure in unsent:
+        for failure in self._fanout.send(routes.batches, batch.remaining):
             stop = failure.error if isinstance(failure.error, OutOfTime) else stop
             failed.append(failure)
         self._on_routed(routes, batch.now)
-        return Result(failed, stop)
+        return stop

@@ -15,6 +15,7 @@ from bucketcast.delivery.messages import Item
 from bucketcast.destination import Destination
 from bucketcast.errors import DeliveryError, Retryable, Unavailable
 from bucketcast.event import Event
+from bucketcast.limits import INGEST_COPIES
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import NOTHING, Fact
 from bucketcast.telemetry import logger
@@ -40,12 +41,13 @@ class Routes:
     """The deliveries by destination.
 
     `failed` could not be routed now. `matches` are all other events, each with the rules that it
-    matched.
+    matched. `rest` was not looked at.
     """
 
     batches: dict[Destination, list[Item]] = field(default_factory=lambda: defaultdict(list))
     failed: list[tuple[Item, DeliveryError]] = field(default_factory=list)
     matches: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
+    rest: Sequence[Item] = ()
 
 
 class EnrichmentError(Unavailable):
@@ -96,7 +98,8 @@ def route(
     """Match each event with the rules.
 
     S3 is asked about an object only if a rule that would match depends on it, or if the target
-    needs facts, and for no more than `seconds_left`; without `facts` they stay unknown.
+    needs facts, and for no more than `seconds_left`; without `facts` they stay unknown. After
+    `INGEST_COPIES` deliveries it stops.
     """
     routes = Routes()
     try:
@@ -204,13 +207,18 @@ def _match_all(
     """Return every event, in order; None for those whose rules or facts fail now."""
     matches: list[_Match] = []
     requests: list[tuple[int, Event, Fact]] = []
-    for item in items:
+    copies = 0
+    for number, item in enumerate(items):
+        if copies >= INGEST_COPIES:
+            routes.rest = items[number:]
+            break
         event = item.delivery.event
         try:
-            hits, needed = _match(event, rules.get(event.bucket), facts)
+            hits, needed, most = _match(event, rules.get(event.bucket), facts)
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             routes.failed.append((item, Retryable(f"{error or type(error).__name__}")))
             continue
+        copies += most
         if needed:
             requests.append((len(matches), event, reduce(or_, needed)))
         matches.append(_Match(item, event, hits))
@@ -221,16 +229,16 @@ def _match_all(
 
 def _match(
     event: Event, index: RuleIndex | None, facts: Facts | None
-) -> tuple[Collection[Hit], set[Fact]]:
-    """Return the matches that the event alone decides, and the facts that others need."""
+) -> tuple[Collection[Hit], set[Fact], int]:
+    """Return the matches that the event alone decides, facts to read, and the most matches then."""
     needed: set[Fact] = set()
     if index is None or (facts and facts.is_self_caused(event)):
-        return (), needed
-    hits = index.match(event, needed if facts else None)
+        return (), needed, 0
+    hits = likely = index.match(event, needed if facts else None)
     if facts:
         likely = index.match(event) if needed else hits
         needed.update(wanted for hit in likely if (wanted := facts.wants(hit.to).facts))
-    return hits, needed
+    return hits, needed, len(likely)
 
 
 def _enrich(
