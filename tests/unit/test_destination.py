@@ -5,17 +5,9 @@ import pytest
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn, Unknown
 
 
-@pytest.mark.parametrize(
-    ("text", "arn"),
-    [
-        ("arn:minio:sqs::primary:webhook", TargetArn("primary", "webhook")),
-        ("arn:minio:sqs::_:postgresql", TargetArn("_", "postgresql")),
-        ("arn:minio:sqs:eu-central-1:1:redis", TargetArn("1", "redis", "eu-central-1")),
-    ],
-)
-def test_text_and_arn_are_one(text: str, arn: TargetArn) -> None:
-    assert TargetArn.parse(text) == arn
-    assert str(arn) == text
+def test_text_and_arn_are_one() -> None:
+    text, arn = "arn:minio:sqs:eu-central-1:1:redis", TargetArn("1", "redis", "eu-central-1")
+    assert (TargetArn.parse(text), str(arn)) == (arn, text)
 
 
 @pytest.mark.parametrize(

@@ -151,9 +151,3 @@ def test_an_event_takes_no_more_work(path: str) -> None:
             f"{path}: only {number} {name} an event, {limit} before. Put {number} into the table, "
             "or the next slow-down hides behind it"
         )
-
-
-def test_the_count_is_the_same_each_time() -> None:
-    work = dispatch(broker)
-    count(work)
-    assert count(work) == count(work)

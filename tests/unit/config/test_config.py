@@ -50,17 +50,9 @@ def test_every_setting_of_a_file(folder: Folder) -> None:
     }
     assert webhook.secret_names == {"webhook-primary"}
     assert webhook.plain_secrets == {}
-    deploy = {
-        "profile": "throughput",
-        "memory": "1024",
-        "timeout": "120s",
-        "max_concurrency": "5",
-        "vpc": "vpc-1",
-        "subnets": "subnet-1,subnet-2",
-        "security_groups": "sg-1,sg-2",
-    }
-    assert webhook.deploy == options.read(Deploy, deploy)
-    assert (webhook.deploy.timeout, webhook.deploy.vpc) == (120, "vpc-1")
+    deploy = webhook.deploy
+    assert (deploy.profile, deploy.memory, deploy.timeout) == ("throughput", 1_024, 120)
+    assert (deploy.subnets, deploy.security_groups) == (("subnet-1", "subnet-2"), ("sg-1", "sg-2"))
     wants = {"arn:minio:sqs::primary:webhook": ("metadata", "tags")}
     mirrors = frozenset({"arn:minio:sqs::_:redis"})
     topics = ("metadata", "tags")

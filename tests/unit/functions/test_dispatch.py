@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -41,20 +41,7 @@ if TYPE_CHECKING:
 
 ARN = "arn:minio:sqs::primary:webhook"
 QUEUE = "Bucketcast-webhook-primary"
-SECONDS = 1_000
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
-
-
-class Context(SimpleNamespace):
-    """The context of a call; its clock stands still: so many milliseconds are left."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__(**vars(lambda_context()))
-        del self.get_remaining_time_in_millis
-        self._left = left
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self._left
 
 
 class Fake(Webhook):
@@ -102,8 +89,8 @@ class Dispatch:
         made: Handler = self.module.build(self.environ, lambda _: self.kind)
         return made
 
-    def __call__(self, *messages: str, context: Context | None = None) -> list[str]:
-        answer = self.handler()(invocation(*messages), context or Context(60 * SECONDS))
+    def __call__(self, *messages: str) -> list[str]:
+        answer = self.handler()(invocation(*messages), lambda_context())
         assert answer.keys() == {"batchItemFailures"}
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
@@ -282,7 +269,7 @@ def condition_after(
 ) -> tuple[Condition, Last]:
     """Return the target's condition after a call, and what is stored of it."""
     environ = dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}
-    dispatch.module.build(environ, lambda _: dispatch.kind)(event, Context(60 * SECONDS))
+    dispatch.module.build(environ, lambda _: dispatch.kind)(event, lambda_context())
     target = DeployedTarget(ARN, "webhook", "primary", "f", dispatch.own, dispatch.dead)
     health = Health("h", online=True, why="", waiting=4, dead=0)
     last = Counters(state_table, lambda: dynamodb).read_last()[ARN]
@@ -291,7 +278,7 @@ def condition_after(
 
 
 def probe(dispatch: Dispatch) -> dict[str, Any]:
-    return dispatch.handler()({"probe": True}, Context(60 * SECONDS))
+    return dispatch.handler()({"probe": True}, lambda_context())
 
 
 def test_probe_shortens_long_errors(dispatch: Dispatch) -> None:
@@ -326,7 +313,7 @@ def test_secret_that_is_of_no_use_is_an_outcome_and_not_shown(
 
 def test_secret_fetched_again_is_used(dispatch: Dispatch) -> None:
     handler = dispatch.handler()
-    handler(invocation(body("a")), Context(60 * SECONDS))
+    handler(invocation(body("a")), lambda_context())
     dispatch.secretsmanager.put_secret_value(SecretId="hook", SecretString='{"token": "new"}')
     assert probe(dispatch)["online"]  # it asks for fresh secrets, which all then use
     assert dispatch(body("b")) == []
@@ -341,12 +328,12 @@ def test_a_batch_is_counted_where_there_is_a_table(
     handler = dispatch.module.build(
         dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
     )
-    handler(invocation(body("a", "b"), body("c")), Context(60 * SECONDS))
+    handler(invocation(body("a", "b"), body("c")), lambda_context())
     counters = Counters(state_table, lambda: dynamodb)
     assert counters.read() == {ARN: Counts(sent=1, failed=1, dead=1)}
-    handler(invocation(body("d")), Context(500))
+    handler(invocation(body("d")), lambda_context(get_remaining_time_in_millis=lambda: 500))
     assert counters.read()[ARN].sent == 1, "a killed function would send it again"
-    handler(invocation(body("e")), Context(60 * SECONDS))
+    handler(invocation(body("e")), lambda_context())
     assert counters.read()[ARN].sent == 3
 
 
@@ -359,10 +346,10 @@ def test_a_pause_is_seen_and_obeyed(
         dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
     )
     request = {"pause": True, "target": ARN}
-    assert handler(request, Context(60 * SECONDS)) == {"paused": False}
+    assert handler(request, lambda_context()) == {"paused": False}
     breakers.pause(ARN, round(time.time() * 1_000))
-    assert handler(request, Context(60 * SECONDS)) == {"paused": True}
-    assert handler(invocation(body("a")), Context(60 * SECONDS)) == {"batchItemFailures": []}
+    assert handler(request, lambda_context()) == {"paused": True}
+    assert handler(invocation(body("a")), lambda_context()) == {"batchItemFailures": []}
     assert Fake.sent == []
     (waiting,) = received(dispatch.sqs, dispatch.own, wait=10)
     assert "paused since" in History.read(waiting["texts"][ATTRIBUTE]).reason
@@ -383,7 +370,7 @@ def test_doctor_lists_unreachable_services_of_aws_first(
         if not referring:
             del dispatch.settings["auth_token"]
         asked = {"probe": True, "doctor": True}
-        found = dispatch.handler()(asked, Context(60 * SECONDS))["findings"]
+        found = dispatch.handler()(asked, lambda_context())["findings"]
     assert [each["check"] for each in found[: services + 1]] == ["aws"] * services + ["settings"]
     assert all("in a VPC it needs" in each["hint"] for each in found[:services])
     assert found[services]["status"] == ("error" if referring else "ok")

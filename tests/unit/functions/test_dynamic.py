@@ -12,8 +12,8 @@ from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import TargetArn
 from bucketcast.errors import NotAuthorized, Rejected
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
-from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, Handler, body, invocation
-from tests.unit.samples import received
+from tests.unit.functions.test_dispatch import Fake, Handler, body, invocation
+from tests.unit.samples import lambda_context, received
 
 TOKEN = {"endpoint": "https://example.org/hook", "auth_token": "one"}
 
@@ -34,11 +34,11 @@ class DynamicFunction:
         event = invocation(*messages)
         for record in event["Records"]:
             record["eventSourceARN"] = DYNAMIC.arn(queue)
-        answer = self.handler(event, Context(60 * SECONDS))
+        answer = self.handler(event, lambda_context())
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
     def probe(self, arn: str) -> dict[str, Any]:
-        return self.handler({"probe": True, "target": arn}, Context(60 * SECONDS))
+        return self.handler({"probe": True, "target": arn}, lambda_context())
 
 
 def webhooks_environ(state_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:

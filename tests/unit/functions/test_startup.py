@@ -1,9 +1,7 @@
 """A function of a queue that cannot start: what becomes of its messages."""
 
-import json
 import time
 import traceback
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock, patch
 
@@ -14,7 +12,7 @@ from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue_names import ONCE
 from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from functions import startup
-from tests.unit.samples import received
+from tests.unit.samples import lambda_context, received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -22,13 +20,6 @@ if TYPE_CHECKING:
 REGION = "eu-central-1"
 ACCOUNT = "123456789012"
 DAY = 86_400
-
-
-class Context:
-    """Lambda's clock: a minute is left."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        return 60_000
 
 
 def fails() -> startup.Handler:
@@ -76,7 +67,7 @@ class Broken:
             },
         }
         with patch("boto3.client", lambda *_args, **_more: self.sqs):
-            return self.handler({"Records": [record]}, Context())
+            return self.handler({"Records": [record]}, lambda_context())
 
     def count(self, which: str) -> int:
         name: Any = f"ApproximateNumberOfMessages{which}"
@@ -95,7 +86,7 @@ def test_it_fails_and_lets_messages_wait(broken: Broken) -> None:
     # Not seen again after the queue's own time, by which SQS counts to its thousand in a day.
     assert received(broken.sqs, broken.url) == []
     with pytest.raises(ImportError, match="no client"):
-        broken.handler({"probe": True}, Context())
+        broken.handler({"probe": True}, lambda_context())
 
 
 @pytest.mark.parametrize(
@@ -158,24 +149,10 @@ def test_message_that_is_tried_once_is_not_lost(sqs: "SQSClient") -> None:
 def test_messages_that_sqs_does_not_take_stay(
     broken: Broken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(*_: object, **__: object) -> Mapping[str, Any]:
-        raise ConnectionError
-
-    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", refuses)
-    event = {"Records": [json.loads(RECORD)]}
+    monkeypatch.setattr(broken.sqs, "send_message_batch", MagicMock(side_effect=ConnectionError))
     with pytest.raises(ImportError):
-        broken.handler(event, Context())
-
-
-RECORD = json.dumps(
-    {
-        "messageId": "1",
-        "receiptHandle": "r",
-        "body": "body",
-        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress",
-        "attributes": {"SentTimestamp": "0", "ApproximateReceiveCount": "600"},
-    }
-)
+        broken.call(600)
+    assert (broken.count(""), broken.count("NotVisible")) == (0, 1)
 
 
 def test_no_call_is_larger_than_sqs_takes() -> None:
@@ -197,5 +174,6 @@ def test_no_call_is_larger_than_sqs_takes() -> None:
     sqs = MagicMock(send_message_batch=send)
     with patch("boto3.client", lambda *_args, **_more: sqs):
         records = [record | {"messageId": str(number)} for number in range(8)]
-        assert startup.start(fails)({"Records": records}, Context()) == {"batchItemFailures": []}
+        answer = startup.start(fails)({"Records": records}, lambda_context())
+    assert answer == {"batchItemFailures": []}
     assert max(sizes) <= MESSAGE_BYTES

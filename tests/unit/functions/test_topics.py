@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import chain, repeat
 from threading import Event as Signal
 from typing import Any
 
@@ -24,24 +25,13 @@ from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic
 from tests.unit.delivery.bench import NEW
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
-from tests.unit.functions.test_dispatch import SECONDS, Context, Fake, invocation
+from tests.unit.functions.test_dispatch import Fake, invocation
 from tests.unit.functions.test_dynamic import webhooks_environ
 from tests.unit.moto_aws import REGION
-from tests.unit.samples import event, received
+from tests.unit.samples import event, lambda_context, received
 
 SHARED = "Bucketcast-dynamic-webhook-once"
 URL = {"push-endpoint": "https://example.org/hook"}
-
-
-class Clock(Context):
-    """So many seconds are left at first, and then so many."""
-
-    def __init__(self, seconds: int, then: int) -> None:
-        super().__init__(then * SECONDS)
-        self._first = [seconds * SECONDS]
-
-    def get_remaining_time_in_millis(self) -> int:
-        return self._first.pop() if self._first else super().get_remaining_time_in_millis()
 
 
 class Stack:
@@ -79,7 +69,8 @@ class Stack:
         for record in call["Records"]:
             record["eventSourceARN"] = DYNAMIC.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
-        context = Clock(seconds, seconds if then is None else then)
+        left = chain([seconds], repeat(seconds if then is None else then))
+        context = lambda_context(get_remaining_time_in_millis=lambda: 1_000 * next(left))
         answer = self.handler(call, context)
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
