@@ -2,10 +2,21 @@
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from glue_jobs.scanner.alert_states import EVERYONE, AlertState, Comparison, Finding, decide
+from pyspark.sql import SparkSession
+
+from glue_jobs.columns import schema
+from glue_jobs.scanner.alert_states import (
+    ALERT_STATES,
+    EVERYONE,
+    AlertState,
+    Comparison,
+    Finding,
+    compare,
+    decide,
+)
 from glue_jobs.scanner.coverage import Coverage, add
 from tests.glue import oracle
 from tests.glue.inventories import Row
@@ -108,14 +119,6 @@ def hours(since: int | None) -> int | None:
     return None if since is None else (since - NOW) // HOUR
 
 
-def test_a_destination_that_is_named_later_gets_what_is_open_within_the_cooldown_too() -> None:
-    past = next_states(many(k=5), {}, comparison(), Named(()))
-    assert past["ManyVersions", "k"].to == []
-    for names, to in ((("first",), ["first"]), (("first", "second"), ["second"]), (("first",), [])):
-        past = next_states(many(k=5), past, comparison(1, cooldown=9e9), Named(names))
-        assert (past["ManyVersions", "k"].state, past["ManyVersions", "k"].to) == ("same", to)
-
-
 DESTINATIONS: Final = ("first", "second", "third")
 KEYS: Final = ("a/1", "a/x/1", "a/y/2", "a/y/z/1", "a/z/1", "b/1", "b/x/1", "b/x/y/1", "c/d/1")
 REACHES: Final = ("", "", "a/", "b/", "a/y")
@@ -123,38 +126,58 @@ LEAST: Final = {"ManyVersions": 1, "LargeVersions": 2, "BigPrefix": 0}
 
 
 def test_an_unchanged_bucket_is_alerted_once_for_each_rule_and_never_cleared() -> None:
-    """Scans with any options, sources and rules; then one that sees all, for all rules."""
     for seed in range(2_000):
-        draw = random.Random(seed)  # noqa: S311 - no secret
-        bucket = [
+        follow(seed, next_states, 1, 6)
+
+
+def test_spark_alerts_an_unchanged_bucket_once_and_never_clears_it(spark: SparkSession) -> None:
+    """Fifty sequences, ten at a time, after a thousand scans of other prefixes."""
+
+    def by_spark(found: Iterable[Finding], past: States, scan: Comparison, rules: Named) -> States:
+        today = spark.createDataFrame(list(found), schema(Finding))
+        before = spark.createDataFrame(list(past.values()), ALERT_STATES)
+        rows = compare(today, before, scan, lambda: rules).collect()
+        return {(row.kind, row.key): AlertState(*row) for row in rows}
+
+    others = [comparison(9_000, prefix=f"{nth}/").now for nth in range(1_000)]
+    for seed in range(5):
+        follow(seed, by_spark, 10, 3, *others)
+
+
+def follow(
+    seed: int, decide_all: Callable[..., States], buckets: int, scans: int, *earlier: Coverage
+) -> None:
+    """Scan with any options, sources and rules; then see all, for all rules."""
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    content = [
+        [
             Row("b", key, str(nth), nth == 0, draw.random() < 0.4)
             for key in KEYS
             for nth in range(draw.randint(0, 5))
         ]
-        states: States = {}
-        earlier: tuple[Coverage, ...] = ()
-        sent: Counter[tuple[str, str, str]] = Counter()
-        for nth in range(7):
-            now, shown, named = random_scan(draw, bucket)
-            if nth == 6:
-                now = Coverage("", 1_000, versions=True, thresholds=LEAST)
-                shown, named = bucket, DESTINATIONS
-            later = tuple(each for each in earlier if each.taken > now.taken)
-            scan = Comparison(nth * HOUR, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
-            states = next_states(findings(shown, now), states, scan, Named(named))
-            earlier = add(earlier, now)
-            for (kind, key), state in states.items():
-                assert state.state != "cleared", (seed, nth, state)
-                to = named if state.to == [EVERYONE] else state.to
-                sent.update((kind, key, destination) for destination in to)
-        everything = [found[:2] for found in findings(bucket, now)]
-        assert sent == Counter((*found, to) for found in everything for to in DESTINATIONS), seed
+        for _ in range(buckets)
+    ]
+    states: States = {}
+    sent: Counter[tuple[str, str, str]] = Counter()
+    for nth in range(scans + 1):
+        now, reach, named = random_scan(draw)
+        if nth == scans:
+            now = Coverage("", 1_000, versions=True, thresholds=LEAST)
+            reach, named = "", DESTINATIONS
+        later = tuple(each for each in earlier if each.taken > now.taken)
+        scan = Comparison(nth * HOUR, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
+        found = findings(content, now, reach)
+        states = decide_all(found, states, scan, Named(named))
+        earlier = add(earlier, now)
+        for (kind, key), state in states.items():
+            assert state.state != "cleared", (seed, nth, state)
+            to = named if state.to == [EVERYONE] else state.to
+            sent.update((kind, key, destination) for destination in to)
+    assert sent == Counter((*each[:2], to) for each in found for to in DESTINATIONS), seed
 
 
-def random_scan(
-    draw: random.Random, bucket: Sequence[Row]
-) -> tuple[Coverage, list[Row], Sequence[str]]:
-    """Return what a scan covers, the rows of its source, and the destinations of the rules."""
+def random_scan(draw: random.Random) -> tuple[Coverage, str, Sequence[str]]:
+    """Return what a scan covers, the prefix of its source, and the destinations of the rules."""
     reach = draw.choice(REACHES)
     versions, sizes, known = (draw.random() < share for share in (0.6, 0.8, 0.8))
     thresholds = {kind: least + draw.randint(0, 2) for kind, least in LEAST.items()}
@@ -162,24 +185,28 @@ def random_scan(
         del thresholds["LargeVersions"]
     if not versions:
         thresholds = {"BigPrefix": thresholds["BigPrefix"]}
-    taken = draw.randint(0, 9)
-    rows = [
-        row
-        for row in bucket
-        if row.key.startswith(reach) and (versions or (row.is_latest and not row.is_delete_marker))
-    ]
-    now = Coverage(reach if known else None, taken, versions, thresholds)
-    return now, rows, draw.sample(DESTINATIONS, draw.randint(0, 3))
+    now = Coverage(reach if known else None, draw.randint(0, 9), versions, thresholds)
+    return now, reach, draw.sample(DESTINATIONS, draw.randint(0, 3))
 
 
-def findings(rows: Sequence[Row], now: Coverage) -> list[Finding]:
-    """Count rows in the plainest way."""
-    folders = ((key, len(names)) for key, names in oracle.folders(rows).items())
-    found = [Finding("BigPrefix", key, count, None, None) for key, count in folders]
-    for key, (number, size) in oracle.versions(rows).items():
-        found += [
-            Finding("ManyVersions", key, number, number, size),
-            Finding("LargeVersions", key, size + 1, number, size),
+def findings(buckets: Iterable[Sequence[Row]], now: Coverage, reach: str) -> list[Finding]:
+    """Count rows in the plainest way; the number of their bucket ends the keys."""
+    found = []
+    for nth, bucket in enumerate(buckets):
+        rows = [
+            row
+            for row in bucket
+            if row.key.startswith(reach)
+            and (now.versions or (row.is_latest and not row.is_delete_marker))
         ]
+        found += [
+            Finding("BigPrefix", f"{key}#{nth}", len(names), None, None)
+            for key, names in oracle.folders(rows).items()
+        ]
+        for key, (number, size) in oracle.versions(rows).items():
+            found += [
+                Finding("ManyVersions", f"{key}#{nth}", number, number, size),
+                Finding("LargeVersions", f"{key}#{nth}", size + 1, number, size),
+            ]
     limits = now.thresholds
     return [each for each in found if each.kind in limits and each.count > limits[each.kind]]

@@ -47,6 +47,7 @@ def test_names_with_the_same_hash_are_counted_separately(
 ) -> None:
     bucket = counting._bucket
     monkeypatch.setattr(counting, "_bucket", lambda name, _buckets: bucket(name, 1))
+    monkeypatch.setattr(counting, "_BROADCAST_HASHES", 0)
     assert _count(spark, two_hundred, 2, 1 << 43) == _expected(two_hundred, 2, 1 << 43)
 
 
