@@ -1,18 +1,13 @@
-"""Small files by URL: `s3://bucket/key`, or `file:///path` without S3.
+"""Small files by URL: `s3://bucket/key`.
 
 Spark reads and writes the large ones. These are the manifests, checkpoints and states beside them,
 which must be written whole, or only if no other process was first.
 """
 
-import hashlib
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -57,11 +52,7 @@ def read_with_etag(url: str) -> tuple[bytes, str]:
         MissingFileError: it does not exist.
         FileError: it cannot be read.
     """
-    path = _local(url)
     with errors(url):
-        if path:
-            content = path.read_bytes()
-            return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
         response = client("s3").get_object(**_location(url))
         return response["Body"].read(), response["ETag"]
 
@@ -75,11 +66,7 @@ def write(url: str, content: bytes, *, replaces: str | None = None, media_type: 
         ConflictError: it has another ETag.
         FileError: it cannot be written.
     """
-    path = _local(url)
     with errors(url):
-        if path:
-            _write(path, content, replaces)
-            return
         request: dict[str, Any] = {**_location(url), "Body": content}
         if replaces is not None:
             request |= {"IfMatch": replaces} if replaces else {"IfNoneMatch": "*"}
@@ -95,12 +82,7 @@ def list_files(folder: str) -> list[str]:
         FileError: it cannot be listed.
     """
     folder = folder.rstrip("/") + "/"
-    path = _local(folder)
     with errors(folder):
-        if path:
-            # A leading dot marks files that are being written, and Spark's own.
-            paths = (file for file in path.rglob("[!.]*") if file.is_file())
-            return sorted(file.relative_to(path).as_posix() for file in paths)
         return sorted(_list(folder, "Contents", "Key"))
 
 
@@ -111,10 +93,7 @@ def list_folders(folder: str) -> list[str]:
         FileError: it cannot be listed.
     """
     folder = folder.rstrip("/") + "/"
-    path = _local(folder)
     with errors(folder):
-        if path:
-            return sorted(child.name for child in path.iterdir() if child.is_dir())
         return [
             name.rstrip("/") for name in _list(folder, "CommonPrefixes", "Prefix", Delimiter="/")
         ]
@@ -137,11 +116,7 @@ def remove(folder: str) -> None:
         FileError: it cannot be removed.
     """
     folder = folder.rstrip("/") + "/"
-    path = _local(folder)
     with errors(folder):
-        if path:
-            shutil.rmtree(path, ignore_errors=True)
-            return
         location = _location(folder)
         objects = [{"Key": location["Key"] + name} for name in list_files(folder)]
         for start in range(0, len(objects), _KEYS_PER_CALL):
@@ -152,24 +127,8 @@ def remove(folder: str) -> None:
 
 
 def hadoop_path(url: str) -> str:
-    """Return the path by which Spark reads a file: not percent-encoded, its wildcards escaped."""
-    path = unquote(url) if url.startswith("file:") else url
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
-
-
-def _write(path: Path, content: bytes, replaces: str | None) -> None:
-    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False) if path.exists() else None
-    if replaces is not None and replaces != (digest.hexdigest() if digest else ABSENT):
-        raise ConflictError(f"{path.as_uri()} was written by another process meanwhile")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
-
-
-def _local(url: str) -> Path | None:
-    parts = urlsplit(url)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+    """Return the path by which Spark reads a file: its wildcards are escaped."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", url)
 
 
 def _location(url: str) -> dict[str, str]:
@@ -189,10 +148,6 @@ def errors(url: str) -> Iterator[None]:
     """
     try:
         yield
-    except FileNotFoundError:
-        raise MissingFileError(f"{url}: there is no such file") from None
-    except OSError as error:
-        raise FileError(f"{url}: {error.strerror or error}") from error
     except ClientError as error:
         raise _file_error(url, error) from error
     except BotoCoreError as error:

@@ -1,8 +1,8 @@
 """Whole scans of a generated Inventory report in Parquet, beside DuckDB and polars, in turns.
 
 Each is a process of its own, from its start to its end: Spark with all that a scan does (lease,
-check of the report's files, counting, usage, report, state), the others with the same findings and
-usage written to Parquet. `cpu` and `peak` are of the process and its children, the JVM among them.
+counting, usage, report, state), the others with the same findings and usage written to Parquet.
+`cpu` and `peak` are of the process and its children, the JVM among them.
 
 Run: `python -m benchmarks.scanner [--millions 1 10 50] [--rounds 1]`; 50 million rows need 6 GB of
 disk. DuckDB and polars are installed by uv when they are first needed.

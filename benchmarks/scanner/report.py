@@ -54,14 +54,14 @@ def write(manifest: Path, rows: int) -> None:
     spark.stop()
     document = {
         "sourceBucket": BUCKET,
-        "destinationBucket": "arn:aws:s3:::inventories",
+        "destinationBucket": "arn:aws:s3:::",
         "version": "2016-11-30",
         "creationTimestamp": "1767315600000",
         "fileFormat": "Parquet",
         "fileSchema": _SCHEMA,
         "files": [
             {
-                "key": path.relative_to(manifest.parents[3]).as_posix(),
+                "key": path.relative_to("/").as_posix(),
                 "size": path.stat().st_size,
                 "MD5checksum": _md5(path),
             }

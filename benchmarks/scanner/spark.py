@@ -5,6 +5,7 @@ The local AWS is the one that the environment's variables name.
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from bucketcast.settings.pipeline import Scan, parse
 from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
+from tests.glue import local_files
 from tests.unit.moto_aws import TABLE
 
 QUEUE: Final = "Bucketcast-ingress"
@@ -42,15 +44,15 @@ def main() -> None:
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(Path.cwd())}
     options = {
         "bucket": "uploads",
-        "source": manifest.as_uri(),
         "run": f"{folder.as_uri()}/run",
         "state": f"{folder.as_uri()}/alerts",
         "ingress": f"{os.environ['AWS_ENDPOINT_URL']}/000000000000/{QUEUE}",
         "table": TABLE,
     }
+    local_files.install()
     settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
     with Run(settings.run) as run:
-        scan(session(), settings, run)
+        scan(session(), replace(settings, source=manifest.as_uri()), run)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
 from localstack.spark import SMALL
+from tests.glue import local_files
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row, inventories
 from tests.glue.scans import Scans
@@ -27,6 +28,9 @@ OTHER_ACCOUNTS = (
     "AWS_CONFIG_FILE",
     "AWS_SHARED_CREDENTIALS_FILE",
 )
+
+
+local_files.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,6 +75,12 @@ def aws(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulato
     client.cache_clear()
     yield emulator
     client.cache_clear()
+
+
+@pytest.fixture
+def unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let configurations of reports have no filter, without asking S3."""
+    monkeypatch.setattr("glue_jobs.listing.inventory._read_filter", lambda *_: ("", ""))
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ from pyspark import daemon
 import glue_jobs.backfill.backfill
 import glue_jobs.reconcile.reconcile
 import glue_jobs.scanner.scan  # noqa: F401
+from tests.glue import local_files
+
+local_files.install()
 
 if __name__ == "__main__":
     daemon.manager()  # type: ignore[no-untyped-call]

@@ -116,14 +116,14 @@ def write(folder: Path, rows: Iterable[Row], **settings: Any) -> str:
     manifest = home / report.taken.strftime("%Y-%m-%dT%H-%MZ") / "manifest.json"
     content = {
         "sourceBucket": report.bucket,
-        "destinationBucket": f"arn:aws:s3:::{DESTINATION}",
+        "destinationBucket": "arn:aws:s3:::",
         "version": "2016-11-30",
         "creationTimestamp": str(round(report.taken.timestamp() * 1000)),
         "fileFormat": report.format,
         "fileSchema": _schema(report),
         "files": [
             {
-                "key": path.relative_to(folder).as_posix(),
+                "key": path.relative_to("/").as_posix(),
                 "size": path.stat().st_size,
                 "MD5checksum": _md5(path.read_bytes()),
             }
@@ -138,7 +138,7 @@ def sign(manifest: Path, content: str) -> str:
     manifest.parent.mkdir(parents=True, exist_ok=True)
     manifest.write_text(content)
     manifest.with_name("manifest.checksum").write_text(_md5(content.encode()))
-    return manifest.as_uri()
+    return f"file://{manifest}"
 
 
 def _schema(report: Report) -> str:

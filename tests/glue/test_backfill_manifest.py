@@ -30,7 +30,7 @@ def settings(folder: Path, text: str, **more: str) -> Backfill:
         "run": "r",
         "target": "t",
         "queue": "q",
-        "manifest": (folder / NAME).as_uri(),
+        "manifest": f"file://{folder / NAME}",
     }
     return parse(Backfill, [f"--{key}={value}" for key, value in (values | more).items()])
 
@@ -40,7 +40,7 @@ def read(
 ) -> tuple[set[tuple[str, str | None, int]], set[str]]:
     """Return key, version and size of the objects, and the lines of what cannot be sent."""
     refused = folder / f"refused {more}"
-    listing = manifest.read(spark, settings(folder, text, **more), refused.as_uri())
+    listing = manifest.read(spark, settings(folder, text, **more), f"file://{refused}")
     rows = [(row.key, row.version_id, row.size) for row in listing.objects.collect()]
     found = set(rows)
     assert len(rows) == len(found)

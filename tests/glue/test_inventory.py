@@ -13,6 +13,7 @@ from glue_jobs import listing
 from tests.glue.inventories import FIELDS, TAKEN, Format, Row, rows_of, write
 
 FORMATS: tuple[Format, ...] = get_args(Format)
+pytestmark = pytest.mark.usefixtures("unfiltered")
 every_format = pytest.mark.parametrize("form", FORMATS)
 ODD = [
     Row("b", key)

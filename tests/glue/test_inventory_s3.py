@@ -37,8 +37,9 @@ def upload(s3: Any, folder: Path, **settings: Any) -> str:
     url = write(folder / "reports", ROWS, bucket="b", **settings)
     manifest = Path(url.removeprefix("file://"))
     content = json.loads(manifest.read_text())
+    content["destinationBucket"] = f"arn:aws:s3:::{DESTINATION}"
     for file in content["files"]:
-        file["key"] = f"reports/{file['key']}"
+        file["key"] = Path(f"/{file['key']}").relative_to(folder).as_posix()
     sign(manifest, json.dumps(content))
     for path in sorted(folder.rglob("*")):
         if path.is_file():

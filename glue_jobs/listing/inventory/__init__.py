@@ -41,8 +41,6 @@ def _read_filter(report: Manifest, bucket: str) -> tuple[str | None, str]:
 
     None is not known: the configuration was removed since, or may not be read.
     """
-    if not report.url.startswith("s3:"):
-        return "", ""
     try:
         response = client("s3").get_bucket_inventory_configuration(Bucket=bucket, Id=report.id)
     except ClientError as error:

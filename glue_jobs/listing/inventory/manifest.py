@@ -179,22 +179,18 @@ def _columns(document: _Document, url: str) -> tuple[str, ...]:
 
 def _data_files(document: _Document, home: str, url: str) -> tuple[str, ...]:
     """Return the URLs of the data files, which are in this configuration's folder `home`."""
-    scheme, _, path = home.partition("://")
-    folder = "/".join(path.rsplit("/", 2)[1:])
-    if scheme == "s3":
-        bucket, _, folder = path.partition("/")
-        destination = document.destination_bucket
-        if destination.rpartition(":")[2] != bucket:
-            raise BucketcastError(
-                f"{url}: its destinationBucket is {destination}, but it lies in {bucket}; "
-                "read the report where S3 wrote it"
-            )
+    bucket, _, folder = home.partition("://")[2].partition("/")
+    destination = document.destination_bucket
+    if destination.rpartition(":")[2] != bucket:
+        raise BucketcastError(
+            f"{url}: its destinationBucket is {destination}, but it lies in {bucket}; read the "
+            "report where S3 wrote it"
+        )
     found: list[str] = []
     for file in document.files:
         parent, _, name = file.key.rpartition("/")
         data, data_url = f"{folder}/data", f"{home}/data/{name}"
-        inside = parent == data or (scheme == "file" and parent.endswith(f"/{data}"))
-        if not inside or not name or data_url in found:
+        if parent != data or not name or data_url in found:
             raise BucketcastError(
                 f"{url}: found the data file {file.key!r}, wanted each once and in "
                 f"{data}/; take a report as S3 wrote it, where S3 wrote it"

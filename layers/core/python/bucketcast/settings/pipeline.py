@@ -32,7 +32,7 @@ STORAGE_CLASSES: Final = (
 
 
 def _source(text: str) -> str:
-    if text not in ("listing", "metadata") and not text.startswith(("s3://", "file://")):
+    if text not in ("listing", "metadata") and not text.startswith("s3://"):
         raise ValueError("listing, metadata or the s3:// URL of an Inventory report")
     return text
 
