@@ -239,10 +239,6 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         rules("uploads", WEBHOOK, "s3:ObjectAccessed:Get", number=20),
         'access_events = ["get"]',
     ),
-    "another target has the same settings": (
-        lambda aws: aws.change(POSTGRES, kind="webhook"),
-        "remove one of them",
-    ),
 }
 WARNINGS = (
     "paused since …",
@@ -253,7 +249,6 @@ WARNINGS = (
     "its events arrive twice",
     "rules name it, but its events do not arrive here",
     "… with events that no trail of the deploy logs",
-    "another target has the same settings",
 )
 PAGE = (Path(__file__).parents[4] / "docs" / "troubleshooting.md").read_text()
 LISTED = [
@@ -302,18 +297,11 @@ def test_findings_of_a_target_are_together_and_urgent_ones_first(
     ]
 
 
-def test_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
-    message(f"{FUNCTION}-dead")(deployment)
-    code, (one,) = problems(run)
-    assert (code, one["status"]) == (0, "warn")
-
-
 @pytest.mark.parametrize(
     ("plant", "check", "found"),
     [
         (delete(f"{FUNCTION}-dead"), "queue", "does not exist"),
         (lambda aws: admit(aws, POLICY[1:]), "queue-policy", "does not let s3.amazonaws.com write"),
-        (lambda _: notify("uploads"), "bucket", "no entry to the ingress queue"),
         (eventbridge(""), "bucket", "no EventBridge rule takes"),
         (
             lambda aws: aws.answers.update({FUNCTION: {"errorMessage": "no module"}}),
@@ -350,15 +338,6 @@ def test_key_that_services_may_use_is_no_fault(run: Run, deployment: MotoAws) ->
     assert len(problems(run)[1]) == 2
 
 
-@pytest.mark.usefixtures("deployment")
-def test_hint_restores_a_removed_notification_of_the_deploy(run: Run) -> None:
-    notify("uploads")
-    assert problems(run)[0] == 1
-    assert "attached uploads via sqs" in run("bucket", "attach", "uploads", "--via", "sqs").out
-    assert problems(run) == (0, [])
-    assert "already attached" in run("bucket", "attach", "uploads").out
-
-
 def test_denied_read_is_a_warning_and_other_checks_go_on(
     run: Run, deployment: MotoAws, watch: Watch
 ) -> None:
@@ -374,24 +353,14 @@ def test_denied_read_is_a_warning_and_other_checks_go_on(
 
 
 def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: MotoAws) -> None:
-    target, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"
-    put = ("s3:ObjectCreated:Put",)
+    topic, put = "arn:aws:sns:us-east-1::gone", ("s3:ObjectCreated:Put",)
     table = Rules(TABLE, deployment.dynamodb)
-    table.add(Rule(bucket="uploads", arn=target, events=put))
-    table.add(Rule(bucket="uploads", arn=WEBHOOK, events=put))
-    table.add(Rule(bucket="uploads", arn=topic, events=put, name="my notification"))
+    for arn, name in ((GONE, ""), (WEBHOOK, ""), (topic, "my notification")):
+        table.add(Rule(bucket="uploads", arn=arn, events=put, name=name))
     code, findings = problems(run)
-    said = {each["subject"]: each["command"] for each in findings}
-    assert (code, said) == (
-        1,
-        {
-            target: "bucketcast event rm uploads webhook:gone",
-            topic: "bucketcast notification rm --bucket uploads "
-            "--notification-id 'my notification'",
-        },
-    )
-    for command in said.values():
-        assert run(*shlex.split(command)[1:]).code == 0
+    assert (code, {each["subject"] for each in findings}) == (1, {GONE, topic})
+    for finding in findings:
+        assert run(*shlex.split(finding["command"])[1:]).code == 0
     assert problems(run) == (0, [])
 
 

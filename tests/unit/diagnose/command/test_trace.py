@@ -138,11 +138,6 @@ def test_steps_before_since_are_left_out(run: Run) -> None:
     assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
 
 
-def test_functions_without_logs_are_no_error(run: Run) -> None:
-    ran = run("trace", "s3://uploads/photos/cat.jpg")
-    assert (ran.code, ran.out) == (0, "")
-
-
 def test_trace_line_of_a_thousand_events_fits_a_log_event() -> None:
     many = [event(f"key-{number}") for number in range(12_000)]
     hit = (Hit(Destination.of(WEBHOOK), "r1"),)

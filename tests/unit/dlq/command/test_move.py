@@ -154,9 +154,11 @@ def test_name_of_a_group_chooses_its_letters_and_no_others(
     with monkeypatch.context() as patch:
         arrive(patch, aws, send)
         ran = run("dlq", command, f"webhook:primary/{mine['id']}", *more)
+    moves = command in ("redrive", "purge")
+    assert (ran.code, "messages arrived after the start: left" in ran.err) == (0, moves)
     expected = [f"mine-{number}" for number in range(5)]
     stay = [each for each in keys(aws, DEAD) if not each.startswith("late")]
-    if command in ("redrive", "purge"):
+    if moves:
         assert [each for each in stay if each.startswith("mine-")] == []
         assert f"5 events {'sent' if command == 'redrive' else 'removed'}" in ran.out
     if command == "redrive":
@@ -210,14 +212,15 @@ def test_interrupted_redrive_repeats_only_events_in_flight(
 
 
 @pytest.mark.parametrize("command", ["redrive", "purge"])
-def test_limit_counts_events_of_a_message_of_many(run: Run, aws: MotoAws, command: str) -> None:
-    dead_letter_event(aws, *(f"k{number}" for number in range(5)))
+def test_limit_counts_the_events_of_all_messages(run: Run, aws: MotoAws, command: str) -> None:
+    for letter in "ab":
+        dead_letter_event(aws, *(f"{letter}{number}" for number in range(5)))
     more = ["--file", "f", "--yes"] if command == "purge" else []
     for trial in (["--dry-run"], []) if command == "redrive" else ([],):
-        ran = run("dlq", command, ARN, "--limit", "2", "--json", *more, *trial)
-        assert ran.document["events"] == 2
-    assert keys(aws, OWN) == (["k0", "k1"] if command == "redrive" else [])
-    assert keys(aws, DEAD) == ["k2", "k3", "k4"]
+        ran = run("dlq", command, ARN, "--limit", "7", "--json", *more, *trial)
+        assert ran.document["events"] == 7
+    assert len(keys(aws, OWN)) == (7 if command == "redrive" else 0)
+    assert len(keys(aws, DEAD)) == 3
 
 
 def test_limit_counts_all_events_of_an_ingress_message(run: Run, aws: MotoAws) -> None:

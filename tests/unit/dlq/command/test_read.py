@@ -2,10 +2,7 @@
 
 import json
 import re
-from functools import partial
 from pathlib import Path
-
-import pytest
 
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
@@ -16,7 +13,6 @@ from tests.unit.dlq.command.letters import (
     DEAD,
     OWN,
     TOPIC,
-    arrive,
     count,
     dead_letter_event,
     envelope,
@@ -47,38 +43,6 @@ def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws
     document = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
     assert (document["events"], document["messages"]) == (2, 1)
     assert document["reasons"][0]["moved_by"] == "bucketcast"
-
-
-@pytest.mark.parametrize(
-    ("words", "printed"),
-    [
-        (["ls"], r"  15  "),
-        (["ls", "--all"], r"  15  "),
-        (["show", ARN, "--limit", "99"], r"(?s)(s3://uploads/k.*){15}"),
-        (["export", ARN], r"(?s)(\"key\":\"k.*){15}"),
-        (["redrive", ARN], "15 events sent"),
-        (["redrive", ARN, "--dry-run"], "15 events would be sent"),
-        (["purge", ARN, "--yes", "--file", "f"], "15 events removed"),
-    ],
-)
-def test_command_ends_while_letters_arrive(
-    run: Run,
-    aws: MotoAws,
-    monkeypatch: pytest.MonkeyPatch,
-    words: list[str],
-    printed: str,
-) -> None:
-    configure(OWN, endpoint="http://h/")
-    for number in range(15):
-        dead_letter_event(aws, f"k{number}")
-    with monkeypatch.context() as patch:
-        arrive(patch, aws, partial(dead_letter_event, aws, "late"))
-        ran = run("dlq", *words)
-    assert ran.code == 0
-    assert re.search(printed, ran.out)
-    assert "late" not in ran.out
-    moved = words[0] in ("redrive", "purge") and "--dry-run" not in words
-    assert ("messages arrived after the start: left" in ran.err) is moved
 
 
 def test_no_dead_letters_is_reported(run: Run) -> None:

@@ -1,9 +1,7 @@
 """Check what became of the events of each target."""
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.status import Status
 from bucketcast.finding import Finding
 from bucketcast.limits import ALARM_AGE_SECONDS, REPORTED_AGE_SECONDS
@@ -43,18 +41,3 @@ def check_state(status: Status, now: int) -> Finding:
         hint = "raise its max_concurrency, or take the profile throughput: see docs/operations.md"
         return Finding(CHECK, target.arn, "warn", found, hint)
     return Finding(CHECK, target.arn, "ok", state)
-
-
-def check_same(settings: Sequence[tuple[DeployedTarget, object]]) -> Iterator[Finding]:
-    """Yield a finding for each target with the kind and the settings of one before it.
-
-    Topics are left out: each has a target of its own, and several may have one endpoint.
-    """
-    seen: list[tuple[str, object]] = []
-    for target, values in settings:
-        if target.is_topic:
-            continue
-        if (target.kind, values) in seen:
-            found = "another target has the same settings: what rules send to both arrives twice"
-            yield Finding("twice", target.arn, "warn", found, "remove one of them, or its rules")
-        seen.append((target.kind, values))

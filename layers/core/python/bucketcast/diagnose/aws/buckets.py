@@ -14,7 +14,7 @@ from bucketcast.notifications.aws.ingress import EventRules
 from bucketcast.state.rules import Rules
 
 
-def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
+def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check each bucket of the configuration, and each other that is attached or has rules."""
     attachments = Attachments(deployment, aws)
     existing = set(aws.bucket_names())
@@ -34,7 +34,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
         if finding:
             yield finding
 
-    return run_parallel(check, sorted(existing | deployment.buckets.keys()))
+    yield from run_parallel(check, sorted(existing | deployment.buckets.keys()))
 
 
 def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:

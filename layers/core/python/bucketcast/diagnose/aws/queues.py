@@ -16,7 +16,7 @@ from bucketcast.notifications.aws.ingress import Ingress
 _MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
 
-def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
+def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check each target's queues, the ingress queue, and its policy."""
     _ = aws.sqs  # making a client is not safe among threads, using one is
     ingress = deployment.ingress_queue
@@ -26,11 +26,9 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     def check(item: tuple[str, str, str]) -> Iterator[Finding]:
         return report_unread("queue", item[0], _queue(*item, aws))
 
-    return [
-        *run_parallel(check, queues),
-        *report_unread("queue", "removed targets", _kept(deployment, aws)),
-        *report_unread(checks.POLICY, "ingress", _policies(deployment, aws)),
-    ]
+    yield from run_parallel(check, queues)
+    yield from report_unread("queue", "removed targets", _kept(deployment, aws))
+    yield from report_unread(checks.POLICY, "ingress", _policies(deployment, aws))
 
 
 def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:

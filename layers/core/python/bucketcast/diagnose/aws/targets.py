@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.health import Probe, health
@@ -11,15 +10,15 @@ from bucketcast.deployment.invocation import FunctionFailedError, invoke
 from bucketcast.deployment.status import read_statuses
 from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.diagnose.states import CHECK as STATE
-from bucketcast.diagnose.states import check_same, check_state
+from bucketcast.diagnose.states import check_state
 from bucketcast.finding import BY_HAND, Finding
 
 CHECK = "probe"
 _MISSING = "ResourceNotFoundException"
 
 
-def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
-    """Return the functions' findings, for each target that is switched on.
+def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+    """Yield the functions' findings, for each target that is switched on.
 
     A target without a function is a finding.
     """
@@ -28,9 +27,9 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     probed = run_parallel(
         lambda target: report_unread(CHECK, target.arn, _probe(target, aws)), enabled
     )
-    missing = [_missing_function(target) for target in deployment.targets if not target.function]
-    states = report_unread(STATE, "targets", _states(deployment, probed, aws))
-    return [*missing, *probed, *states, *report_unread("twice", "targets", _same(enabled, aws))]
+    yield from (_missing_function(each) for each in deployment.targets if not each.function)
+    yield from probed
+    yield from report_unread(STATE, "targets", _states(deployment, probed, aws))
 
 
 def _missing_function(target: DeployedTarget) -> Finding:
@@ -54,10 +53,6 @@ def _states(deployment: Deployed, probed: Sequence[Finding], aws: Aws) -> Iterat
     for status in statuses:
         if status.target.arn not in failed:
             yield check_state(status, now)
-
-
-def _same(enabled: Sequence[DeployedTarget], aws: Aws) -> Iterator[Finding]:
-    yield from check_same([(target, deployed.settings(target, aws)) for target in enabled])
 
 
 def _probe(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:

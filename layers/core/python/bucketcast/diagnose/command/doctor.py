@@ -1,24 +1,23 @@
 """`bucketcast doctor`: what is wrong with the deployment, and what to do."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import click
 from msgspec.structs import asdict
 
-from bucketcast.aws.clients import Aws, AwsError
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import short_name
-from bucketcast.diagnose.aws import buckets, queues, targets
-from bucketcast.finding import Finding, not_checked
+from bucketcast.diagnose.aws import buckets, queues, report_unread, targets
+from bucketcast.finding import Finding
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
 WAIT_SECONDS = 60
 _COLUMNS = ("", "STATUS", "CHECK", "SUBJECT", "FOUND")
 _ORDER = ("error", "warn", "ok")
-_Check = Callable[[Deployed, Aws], Iterable[Finding]]
+_Check = Callable[[Deployed, Aws], Iterator[Finding]]
 _AREAS: Final[Mapping[str, _Check]] = {
     "targets": targets.findings,
     "queues": queues.findings,
@@ -50,20 +49,12 @@ def command(out: Output, *, show_all: bool, wait: int) -> int:
     findings: list[Finding] = []
     for area, check in _AREAS.items():
         out.note(f"checking {area} …")
-        findings += _findings(area, partial(check, deployment, aws))
+        findings += report_unread(area, "AWS", check(deployment, aws))
     findings = _by_subject(findings)
     failed = any(finding.status == "error" for finding in findings)
     listed = [finding for finding in findings if show_all or finding.status != "ok"]
     _show(out, deployment.stack, listed, len(findings))
     return int(failed)
-
-
-def _findings(area: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """Return an area's findings; an area that cannot be read does not stop the others."""
-    try:
-        return list(check())
-    except AwsError as error:
-        return [not_checked(area, "AWS", str(error))]
 
 
 def _by_subject(findings: Iterable[Finding]) -> list[Finding]:
