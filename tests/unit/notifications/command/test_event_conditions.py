@@ -120,7 +120,7 @@ def test_conditions_on_unreadable_objects_are_refused_by_add(
     aws.outputs |= {"ObjectFacts": outputs} if outputs else {}
     for words in (["--tag", "a=b"], ["--not", "content_type^=image/"], ["--storage-class", "X"]):
         ran = run(*ADD, *words)
-        assert ran.code == 1
+        assert ran.code == 2
         assert "needs facts about the object" in ran.err
         assert hint in ran.err
     assert run(*ADD, "--size", "5-", "--principal", "anna").code == 0

@@ -14,7 +14,7 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.notifications.aws import checks
-from bucketcast.notifications.aws.checks import existing_targets, missing_permission
+from bucketcast.notifications.aws.checks import existing_targets
 from bucketcast.notifications.command import filters
 from bucketcast.notifications.command.event_apply import apply
 from bucketcast.notifications.command.event_switch import chosen, disable, enable, missing
@@ -89,7 +89,8 @@ def add(
         --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    rule = draft(deployment, bucket, arn, events, given)
+    fields, target = filters.fields(given), deployment.target(arn)
+    rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
     why = checks.why_not_attached(bucket, deployment, aws)
     if why == checks.bucket_missing(bucket) and not ahead:
         raise BucketcastError(
@@ -110,28 +111,6 @@ def add(
     out.notes(notes)
     answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
     out.answer(answer, f"Successfully added {rule.to.short}")
-
-
-def draft(
-    deployment: deployed.Deployed,
-    bucket: str,
-    arn: TargetArn,
-    events: Sequence[str],
-    given: Mapping[str, Any],
-) -> Rule:
-    """Return the rule that the options of `add` describe; it is not stored.
-
-    Raises:
-        NoTargetError: its target does not exist.
-        BucketcastError: ingest may not read what it needs.
-        UsageError: the filters do not go together.
-    """
-    fields = filters.fields(given)
-    target = deployment.target(arn)
-    rule = Rule(bucket=bucket, arn=target.arn, events=tuple(events), **fields)
-    if reason := missing_permission(rule, deployment):
-        raise BucketcastError(reason)
-    return rule
 
 
 @command.command()
