@@ -155,7 +155,6 @@ def some(run: Run) -> None:
         ([WEBHOOK, "--suffix", ".jpg", "--yes"], 0, 2),
         ([POSTGRES, "--event", "delete,put"], 0, 3),
         ([POSTGRES, "--event", "put"], 1, 4),
-        ([WEBHOOK, "--prefix", "x"], 1, 4),
         (["arn:minio:sqs::old:redis"], 1, 4),
         ([], 2, 4),
         (["--yes"], 0, 0),

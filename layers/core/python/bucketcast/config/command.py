@@ -18,7 +18,6 @@ from bucketcast.config import (
     load,
 )
 from bucketcast.config.reference import sections
-from bucketcast.rules.access_events import PRICE
 from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
 from bucketcast.terminal import page, params
@@ -26,7 +25,6 @@ from bucketcast.terminal.output import Output, shared
 
 _COLUMNS = ("TABLE", "KEY", "VALUE", "")
 _DURATIONS = ("timeout", "window")
-_REMARKS = {"access_events": f"({PRICE})"}
 _KIND = f"{__name__}.kind"
 _PEM_BEGIN = "-----BEGIN "
 
@@ -130,7 +128,7 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     }
     for name, table in tables.items():
         for key, value in _set_values(table).items():
-            yield name, key, _to_text(key, value), _REMARKS.get(key, "")
+            yield name, key, _to_text(key, value), ""
 
 
 def _target_rows(target: TargetConfig) -> Iterator[tuple[str, str, str, str]]:
