@@ -63,26 +63,20 @@ def test_every_command_is_in_one_group_of_the_help() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "named"),
     [
-        ("--stack", "Other", "event", "ls", "uploads"),
-        ("event", "ls", "uploads", "--stack", "Other"),
+        ("--stack Other event ls uploads", ""),
+        ("event ls uploads --stack Other", "Another"),
+        ("event ls uploads", "Other"),
     ],
 )
-def test_stack_may_precede_or_follow_the_command(
-    run: Run, aws: MotoAws, words: tuple[str, ...]
+def test_stack_precedes_or_follows_the_command_or_is_in_the_environment(
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch, words: str, named: str
 ) -> None:
-    assert run(*words).code == 3
+    monkeypatch.setenv("BUCKETCAST_STACK", named)
+    assert run(*words.split()).code == 3
     aws.stack = "Other"
-    assert run(*words).code == 0
-
-
-def test_environment_names_the_stack(
-    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BUCKETCAST_STACK", "Other")
-    aws.stack = "Other"
-    assert run("event", "ls", "uploads").code == 0
+    assert run(*words.split()).code == 0
 
 
 def test_missing_stack_is_reported_with_a_hint(run: Run, aws: MotoAws) -> None:

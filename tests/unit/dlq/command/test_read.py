@@ -79,11 +79,8 @@ def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: M
 
 def test_show_prints_the_answer_of_the_target(run: Run, aws: MotoAws) -> None:
     configure(OWN, endpoint="http://h/")
-    put(
-        aws,
-        DEAD,
-        dead_letters.letter(Dead(envelope("a"), History(), "Rejected", "", answer="1\n2")),
-    )
+    dead = Dead(envelope("a"), History(), "Rejected", "", answer="1\n2")
+    put(aws, DEAD, dead_letters.letter(dead))
     assert "  answer\n    1\n    2\n" in run("dlq", "show", NAME).out
     (document,) = run("dlq", "show", NAME, "--json").document["dead_letters"]
     assert document["answer"] == "1\n2"
