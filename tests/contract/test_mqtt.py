@@ -323,24 +323,34 @@ def test_unsupported_quality_of_service_is_reported(
 
 # Brokers of older versions, and servers that are no broker
 
+NEWEST = b"\x00\x04MQTT\x05"
+
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("answer", "reason", "tried"),
     [
-        (b"", "does it want a client certificate"),
-        (b"\x20\x02\x00\x01", "unsupported protocol version .* set version to one"),
+        (b"", "know an older version only .see version", [NEWEST]),
+        (
+            b"\x20\x02\x00\x01",
+            "unsupported protocol version .* set version to one",
+            [NEWEST, b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03"],
+        ),
     ],
     ids=["disconnects", "says so"],
 )
-def test_older_versions_are_tried_if_the_broker_does_not_know_the_newest(
-    make: Make, answer: bytes, reason: str
+def test_older_versions_are_tried_each_time_if_the_broker_says_so(
+    make: Make, answer: bytes, reason: str, tried: list[bytes]
 ) -> None:
     with endpoint(answer) as (address, received):
-        for wanted in ({}, {"version": "5"}, {"shape": "cloudevents-binary"}):
+        both = make(broker=f"tcp://{address}")
+        newest = [
+            make(broker=f"tcp://{address}", version="5"),
+            make(broker=f"tcp://{address}", shape="cloudevents-binary"),
+        ]
+        for target in (both, both, *newest):
             with pytest.raises(NotConnected, match=reason):
-                make(broker=f"tcp://{address}", **wanted).probe()
-    newest = b"\x00\x04MQTT\x05"
-    names = [newest, b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03", newest, newest]
+                target.probe()
+    names = [*tried, *tried, NEWEST, NEWEST]
     # After the packet's type and length.
     starts = [connect[2 : 2 + len(name)] for connect, name in zip(received, names, strict=True)]
     assert starts == names

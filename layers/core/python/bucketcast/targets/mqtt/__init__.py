@@ -17,7 +17,7 @@ password, percent-encoded. The user only needs the permission to publish to the 
 
 With `auth = iam`, the function's role logs in to [AWS IoT Core](../aws/iot-core.md).
 
-`version = auto` tries MQTT 5, then 3.1.1 and 3.1 if the broker refuses the version or disconnects.
+`version = auto` tries MQTT 5, then 3.1.1 and 3.1 if the broker says that it does not support it.
 With MQTT 5:
 
 * a message has the content type `application/json`, the user property `event-id`, which is the same
@@ -109,7 +109,7 @@ class Target(base.Connected[Client]):
         """
         where = self.where
         with self._connection() as client:
-            encode = self._publish_encoder()
+            encode = self._publish_encoder(client.level)
             batch = Batch(events, self.shape.message, encode, lambda error: refusal(error, where))
             try:
                 batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
@@ -135,16 +135,19 @@ class Target(base.Connected[Client]):
         with self._connection() as client:
             client.ping(time.monotonic() + self.timeout)
 
-    def _publish_encoder(self) -> Callable[[int, Event, bytes], bytes]:
+    def _publish_encoder(self, level: int) -> Callable[[int, Event, bytes], bytes]:
         settings, content_type = self.settings, self.shape.content_type
-        level, qos = self._levels[0], int(settings.qos)
+        qos = int(settings.qos)
         return publish_encoder(level, settings.topic, qos, content_type, self._user_properties)
 
     def _user_properties(self, event: Event) -> dict[str, str]:
         return {"event-id": event.id, **super().headers(event)}
 
     def _connect(self) -> Client:
-        """Open a session in the newest version that the broker supports, and remember it.
+        """Open a session in the newest version that the broker supports.
+
+        Only the broker's own word leads to an older one, and only for this session: what an older
+        one forbids, it confirms.
 
         Raises:
             NotConnected: the broker does not support the quality of service.
@@ -157,7 +160,6 @@ class Target(base.Connected[Client]):
                 if level == self._levels[-1] or not is_unsupported_version(error):
                     raise
             else:
-                self._levels = (level,)
                 break
         if int(self.settings.qos) > client.limits.qos:
             client.close()

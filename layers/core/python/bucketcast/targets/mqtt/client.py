@@ -38,10 +38,8 @@ class ConnectionClosedError(ConnectionError):
 
 
 def is_unsupported_version(error: Exception) -> bool:
-    """Return True if the broker may support another version; some close without a reason."""
-    if isinstance(error, Refused):
-        return error.code == _UNSUPPORTED_VERSION
-    return isinstance(error, ConnectionClosedError)
+    """Return True if the broker says that it may support another version."""
+    return isinstance(error, Refused) and error.code == _UNSUPPORTED_VERSION
 
 
 class Limits(NamedTuple):
@@ -59,6 +57,7 @@ class Client:
     """
 
     def __init__(self, connected: "sockets.DeadlineSocket | WebSocket", keep_alive: float) -> None:
+        self.level = protocol.MQTT_5
         self.limits = Limits(IN_FLIGHT, protocol.LARGEST, MAX_QOS)
         self._socket = connected
         self._keep_alive = keep_alive
@@ -116,6 +115,7 @@ class Client:
         response = protocol.decode_connack(body)
         if response.code:
             raise Refused(response)
+        self.level = login.level
         if login.level == protocol.MQTT_5:
             keep_alive = response.number(protocol.KEEP_ALIVE, login.keep_alive)
             self._keep_alive = keep_alive or float("inf")

@@ -97,7 +97,7 @@ def _reason(error: Exception) -> str:
     elif isinstance(error, ConnectionClosedError):
         hint = (
             "does the broker's scheme suit its port, does it want a client certificate"
-            " (client_cert, client_key), or know an older version only?"
+            " (client_cert, client_key), or know an older version only (see version)?"
         )
     elif isinstance(error, Malformed):
         reason, hint = f"the server does not speak MQTT: {error}", _SCHEME
