@@ -77,6 +77,14 @@ def test_tables_have_minios_columns(mysql: MysqlServer) -> None:
             "key_name VARCHAR(3072) CHARACTER SET utf8mb4, key_hash CHAR(64), value JSON",
             r"ADD UNIQUE \(key_hash\)",
         ),
+        (
+            (
+                "id BIGINT PRIMARY KEY AUTO_INCREMENT, key_name VARCHAR(700) CHARACTER SET utf8mb4,"
+                " key_hash CHAR(64) AS (SHA2(key_name, 256)) STORED UNIQUE, value LONGTEXT,"
+                " size INT AS (JSON_VALUE(value, '$.size')) STORED, UNIQUE same_size (size)"
+            ),
+            "unique index same_size, by which several objects could be one row: DROP INDEX",
+        ),
     ],
 )
 def test_a_table_that_cannot_store_all_keys_is_refused_with_the_hint(

@@ -10,13 +10,13 @@ from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.names import Form, Names
 
 _NO_SUCH_TABLE = 1146
-_UNIQUE = ("PRI", "UNI")
 
 
 @dataclass(frozen=True)
 class Column:
     collation: str
-    index: str
+    is_counted: bool
+    """Whether the server numbers the rows by it."""
 
 
 def find(connection: Client, names: Names, form: Form) -> bool:
@@ -35,7 +35,7 @@ def find(connection: Client, names: Names, form: Form) -> bool:
             f"{', '.join(needed)}: set the other format, name another table or move this one away"
         )
     if form == "namespace":
-        _check_key(names, columns)
+        _check_key(connection, names, columns)
     return True
 
 
@@ -73,18 +73,33 @@ def _columns(connection: Client, table: str) -> Mapping[str, Column]:
         if number(error) != _NO_SUCH_TABLE:
             raise
         return {}
-    return {str(row[0]).lower(): Column(row[2] or "", row[4]) for row in rows}
+    return {str(row[0]).lower(): Column(row[2] or "", "auto_increment" in row[6]) for row in rows}
 
 
-def _check_key(names: Names, columns: Mapping[str, Column]) -> None:
+def _check_key(connection: Client, names: Names, columns: Mapping[str, Column]) -> None:
     """Check that keys can be found by the unique hash of their UTF-8 text."""
     if not columns["key_name"].collation.startswith("utf8mb4"):
         raise Retryable(
             f"column key_name of {names.table} is not utf8mb4: ALTER TABLE {names.table} "
             "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         )
-    if columns["key_hash"].index not in _UNIQUE:
+    unique = _unique_indexes(connection, names.table)
+    if {"key_hash"} not in unique.values():
         raise Retryable(
             f"column key_hash of {names.table} is not unique: ALTER TABLE {names.table} ADD UNIQUE "
             "(key_hash)"
         )
+    for index, indexed in unique.items():
+        if "key_hash" not in indexed and not any(columns[each].is_counted for each in indexed):
+            raise Retryable(
+                f"{names.table} has the unique index {index}, by which several objects could be "
+                f"one row: DROP INDEX {index} ON {names.table}"
+            )
+
+
+def _unique_indexes(connection: Client, table: str) -> Mapping[str, set[str]]:
+    """Return the columns of each unique index, without those that are expressions."""
+    found: dict[str, set[str]] = {}
+    for row in connection.query(f"SHOW INDEX FROM {table} WHERE Non_unique = 0".encode()):
+        found.setdefault(str(row[2]), set()).update([str(row[4]).lower()] if row[4] else [])
+    return found
