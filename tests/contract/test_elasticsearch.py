@@ -225,6 +225,33 @@ def sizes(search: SearchServer) -> list[int]:
 # Refusals of the server
 
 
+def test_names_that_users_choose_are_searched_and_are_no_fields(
+    search: SearchServer, make: Make
+) -> None:
+    sent = [
+        event(
+            f"k{number}",
+            number,
+            metadata={f"X-Amz-Meta-N{number}-{each}": f"v{each}" for each in range(20)},
+        )
+        for number in range(1, 61)
+    ]
+    assert make(search.settings(format="access")).send(sent) == {}
+    search.request("POST", "/events/_refresh")
+    field = "Records.s3.object.userMetadata"
+    for named in (field, f"{field}.X-Amz-Meta-N7-3"):
+        query = {"query": {"term": {named: "v3"}}}
+        found = search.request("POST", "/events/_count", query)["count"]
+        assert found == (60 if named == field else 1)
+
+
+def test_an_index_with_too_many_fields_is_tried_again(search: SearchServer, make: Make) -> None:
+    full = {"settings": {"index.mapping.total_fields.limit": 5}}
+    search.request("PUT", "/events", full)
+    failures = make(search.settings(format="access")).send(events(2))
+    assert {type(error) for error in failures.values()} == {Retryable}, failures
+
+
 @pytest.mark.parametrize("form", ["namespace", "access"])
 def test_an_event_that_does_not_fit_the_mapping_is_rejected_alone(
     search: SearchServer, make: Make, form: str
@@ -249,7 +276,7 @@ def test_events_wait_for_a_blocked_index(
     assert target.send(events(1, "before")) == {}
     search.request("PUT", "/events/_settings", {f"index.blocks.{block}": True})
     failures = target.send(events(3))
-    assert {type(error) for error in failures.values()} == {Retryable}
+    assert {type(error) for error in failures.values()} == {Retryable}, failures
     assert len(failures) == 3
     assert "take the block away" in str(failures[0])
     finding = fault(target)

@@ -5,7 +5,8 @@ support. A document is MinIO's `{"Records": [event]}`; with `format = access`, `
 it. The connect timeout is 5 s, the request timeout 15 s.
 
 A missing `index` is created with the mapping that the server would infer, except that date
-detection is off, and `@timestamp` is an alias of `Records.eventTime` (of `time` for CloudEvents).
+detection is off, `@timestamp` is an alias of `Records.eventTime` (of `time` for CloudEvents), and
+`userMetadata` is one field (`flattened`, `flat_object`), however many names users choose.
 An existing index, or one that an index template defines, is used as it is, also one that MinIO
 filled.
 
@@ -19,10 +20,10 @@ filled.
   a second document.
 
 Documents are written in bulk, and each is confirmed separately. One that does not fit the mapping
-is rejected with the server's reason. If the server is out of space, or the index is blocked, the
-event is retried. Searches find a document after the index's `refresh_interval` (default 1 s). Do
-not delete an `access` index in use: the server itself would create it again, with inferred
-mappings, until the function restarts.
+is rejected with the server's reason. If the server is out of space, or the index is blocked or has
+too many fields, the event is retried. Searches find a document after the index's
+`refresh_interval` (default 1 s). Do not delete an `access` index in use: the server itself would
+create it again, with inferred mappings, until the function restarts.
 
 The user needs, on `<index>` and for `namespace` on `<index>-guard`: `create_index`,
 `view_index_metadata`, `read` and `write` (OpenSearch's security plugin: `create_index`, `get`,

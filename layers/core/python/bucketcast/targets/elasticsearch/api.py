@@ -16,7 +16,7 @@ MAX_REQUEST_BYTES = 8 * 1024 * 1024
 """Maximum size of a request; the smallest hosted servers accept 10 MiB."""
 _BULK = (
     "/_bulk?timeout=10s&filter_path=items.*.status,items.*._seq_no,items.*._primary_term,"
-    "items.*.error.type,items.*.error.reason"
+    "items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
 )
 """A server that cannot write reports it before our own time-out."""
 

@@ -29,9 +29,11 @@ LOGIN = (
 CERTIFICATE = "the server wants a client certificate that it trusts: see client_cert, client_key"
 _MAPPING = re.compile(
     "mapper_parsing_exception|document_parsing_exception|strict_dynamic_mapping_exception"
-    r"|illegal_argument_exception: (mapper \[|Limit of |Document contains)"
+    r"|illegal_argument_exception: (mapper \[|Document contains)"
 )
 """The errors of a document that does not fit the index's mapping, in any version."""
+_FULL = "Limit of total fields"
+"""In the cause, if not the document is at fault but the index, whose limit can be raised."""
 _NO_JSON = "no JSON"
 _NOBODY = frozenset(
     {
@@ -56,6 +58,7 @@ class Error(msgspec.Struct):
 
     type: str = ""
     reason: str | None = ""
+    caused_by: "Error | None" = None
 
     def __str__(self) -> str:
         return f"{self.type}: {self.reason or ''}"
@@ -70,7 +73,7 @@ def of_document(status: int, error: Error) -> DeliveryError:
     message = str(error)
     if status == TOO_LARGE:
         return Rejected.anywhere(f"the event is larger than the server takes ({message})")
-    if _MAPPING.match(message):
+    if _MAPPING.match(message) and _FULL not in f"{message} {error.caused_by}":
         return Rejected(message)
     return _common_error(status, error, message, DEFAULT_PAUSE) or Retryable(message)
 

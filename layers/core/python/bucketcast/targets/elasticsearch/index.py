@@ -23,7 +23,11 @@ _BLOCKS = frozenset(
 )
 _TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8191}}}
 """The server's default mapping of text, but with room for the longest escaped key."""
-_OBJECT = {"s3": {"properties": {"object": {"properties": {"key": _TEXT}}}}}
+_METADATA = {"type": "flattened"}
+"""Of names that users choose: each would be a field, and an index takes 1,000 by default."""
+_OBJECT = {
+    "s3": {"properties": {"object": {"properties": {"key": _TEXT, "userMetadata": _METADATA}}}}
+}
 RECORDS, CLOUDEVENTS = "Records.eventTime", "time"
 """The field of the event's time, by shape."""
 _FIELDS: dict[str, Any] = {
@@ -173,14 +177,13 @@ def _event_mappings(time: str) -> dict[str, Any]:
 
 
 def _create(requests: Requests, index: str, mappings: dict[str, Any], layout: Layout) -> None:
-    body = {"mappings": {"_meta": _Meta(layout), **mappings}}
-    path = f"/{quote(index)}"
-    response = requests.send("PUT", path, encode(body), (_BAD_REQUEST,), timeout=CREATE_SECONDS)
-    if (
-        response.status == _BAD_REQUEST
-        and b"resource_already_exists_exception" not in response.body
-    ):
-        raise Retryable(f"index {index} cannot be created: {response.body[:1000].decode()}")
+    path, body = f"/{quote(index)}", encode({"mappings": {"_meta": _Meta(layout), **mappings}})
+    in_opensearch = body.replace(b'"flattened"', b'"flat_object"')
+    for one in (body, in_opensearch):
+        response = requests.send("PUT", path, one, (_BAD_REQUEST,), timeout=CREATE_SECONDS)
+        if response.status != _BAD_REQUEST or b"resource_already_exists_exception" in response.body:
+            return
+    raise Retryable(f"index {index} cannot be created: {response.body[:1000].decode()}")
 
 
 def _ids(requests: Requests, index: str) -> list[str]:
