@@ -4,6 +4,7 @@ Limits of the SQS API: 10 entries and 1 MiB a batch, attributes included. A batc
 even if single entries failed.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from uuid import uuid4
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.delivery.policy import ATTRIBUTE, History, batches, keeps_order
+from bucketcast.delivery.queue_names import encryption, order
 from bucketcast.limits import MESSAGE_BYTES, SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 GROUP: Final = "events"
 """The one group of a FIFO queue: all of a target's events are in order."""
 SQS_ERRORS: Final = (BotoCoreError, ClientError)
+NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
+"""SQS's codes for a queue that does not exist."""
 COUNTS: "Final[tuple[QueueAttributeNameType, ...]]" = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -207,3 +211,26 @@ def _entry(index: int, message: Outgoing, *, fifo: bool) -> dict[str, Any]:
             name: {"DataType": "String", "StringValue": text} for name, text in attributes.items()
         }
     return entry
+
+
+def make_queue(name: str, client: "SQSClient", key: str, **attributes: str) -> None:
+    """Make a queue that takes calls over TLS only, encrypted as `encryption` says."""
+    deny_plain_http = {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "sqs:*",
+        "Resource": "*",
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [deny_plain_http]})
+    all_: Any = {**encryption(key), **order(name), "Policy": policy, **attributes}
+    client.create_queue(QueueName=name, Attributes=all_)
+
+
+def remove_queue(url: str, client: "SQSClient") -> None:
+    """Remove a queue, if it exists."""
+    try:
+        client.delete_queue(QueueUrl=url)
+    except ClientError as error:
+        if error.response["Error"].get("Code", "") not in NO_QUEUE:
+            raise

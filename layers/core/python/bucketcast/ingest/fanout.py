@@ -12,7 +12,7 @@ from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore
 from bucketcast.delivery.envelope import Packed, Texts, TooLarge, pack
 from bucketcast.delivery.messages import Failed, Item
 from bucketcast.delivery.policy import History
-from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, code_of, together
+from bucketcast.delivery.queue import NO_QUEUE, SQS_ERRORS, Outgoing, Queue, code_of, together
 from bucketcast.delivery.queue_names import ONCE, queue_url
 from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable, Unavailable
@@ -27,11 +27,7 @@ from bucketcast.telemetry import logger, trace
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_NO_QUEUE: Final = (
-    "AWS.SimpleQueueService.NonExistentQueue",
-    "QueueDoesNotExist",
-    "AccessDenied",
-)
+_NO_QUEUE: Final = (*NO_QUEUE, "AccessDenied")
 """The codes of SQS for a missing queue: it does not exist, or the role has no right to it.
 They may go on, as `AccessDeniedException` does."""
 

@@ -5,8 +5,6 @@ per running call: its `Task` names the resources to remove if the call does not 
 resource is named here before it is created, until a target's own item names it.
 """
 
-import random
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +14,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.state.items import DynamicTarget, Task, Topic
 from bucketcast.state.lease import held, if_free, if_held
-from bucketcast.state.table import Part, Partition, refusals
+from bucketcast.state.table import VERSION, Part, Partition
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
@@ -24,14 +22,11 @@ if TYPE_CHECKING:
 
 PARTITION: Final = "#targets"
 """No bucket has such a name."""
-_VERSION: Final = "#version"
 _TARGET: Final = "target#"
 _TASK: Final = "task#"
 _COUNT: Final = "topiccount#"
 _LONGEST_KEY: Final = 1_024
 _AT_ONCE: Final = 1_000
-_TRIES: Final = 30
-_LONGEST_PAUSE: Final = 0.5
 _decode = msgspec.json.Decoder(DynamicTarget | Topic).decode
 _decode_task = msgspec.json.Decoder(Task).decode
 
@@ -44,12 +39,11 @@ class Table:
     """The items of dynamic targets; all reads are consistent."""
 
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
-        self._client = client
         self._items = Partition(name, PARTITION, client)
 
     def version(self) -> int:
         """Return the number that grows with every change of any target."""
-        item = self._items.get(_VERSION)
+        item = self._items.get(VERSION)
         return int(item["version"]["N"]) if item else 0
 
     def get(self, key: str) -> DynamicTarget | None:
@@ -141,25 +135,9 @@ class Table:
             if rest
             else self._items.delete_part(_TASK + task.key, **owned),
             *self._count_parts(before, after, most),
-            self._items.update_part(
-                _VERSION,
-                UpdateExpression="ADD version :one",
-                ExpressionAttributeValues={":one": {"N": "1"}},
-            ),
         ]
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                self._items.transact(*parts)
-            except self._client.exceptions.TransactionCanceledException as error:
-                reasons = refusals(error)
-                if "ConditionalCheckFailed" in reasons:
-                    raise LostTaskError("another call has changed it meanwhile") from None
-                if not tries_left or "TransactionConflict" not in reasons:
-                    raise
-            else:
-                return
-            # All changes raise the same number: those of one moment go one after the other.
-            time.sleep(random.uniform(0, min(0.02 * (_TRIES - tries_left), _LONGEST_PAUSE)))  # noqa: S311
+        if not self._items.commit(*parts):
+            raise LostTaskError("another call has changed it meanwhile")
 
     def count(self, owner: str) -> int:
         """Return the number of a user's topics, by their id."""

@@ -4,6 +4,8 @@ A bucket's partition has the bucket's name; all others have names that no bucket
 `#breakers`.
 """
 
+import random
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +18,10 @@ PARTITION_KEY: Final = "partition"
 SORT_KEY: Final = "key"
 EXPIRES: Final = "expires"
 """The attribute by which DynamoDB removes items of the table, in seconds since 1970."""
+VERSION: Final = "#version"
+"""The key of the number that grows with every change of a partition."""
+_TRIES: Final = 30
+_LONGEST_PAUSE: Final = 0.5
 _CONDITION: Final = "ConditionalCheckFailedException"
 
 Part = dict[str, Any]
@@ -93,6 +99,35 @@ class Partition:
         """
         items: Any = parts
         self.client.transact_write_items(TransactItems=items)
+
+    def commit(self, *parts: Part, since: int | None = None) -> bool:
+        """Do all parts and raise the partition's number, or nothing; return True if it was done.
+
+        It is not done if a condition does not hold, or the number is not `since` any more, 0 before
+        the first change. Changes of one moment go one after the other.
+        """
+        change: dict[str, Any] = {
+            "UpdateExpression": "ADD version :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }
+        if since is not None:
+            seen = "version = :seen" if since else "attribute_not_exists(version)"
+            change["ConditionExpression"] = seen
+        if since:
+            change["ExpressionAttributeValues"][":seen"] = {"N": str(since)}
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self.transact(*parts, self.update_part(VERSION, **change))
+            except self.client.exceptions.TransactionCanceledException as error:
+                reasons = refusals(error)
+                if "ConditionalCheckFailed" in reasons:
+                    return False
+                if not tries_left or "TransactionConflict" not in reasons:
+                    raise
+            else:
+                return True
+            time.sleep(random.uniform(0, min(0.02 * (_TRIES - tries_left), _LONGEST_PAUSE)))  # noqa: S311
+        raise RuntimeError("not reached: the last try raises")
 
     def put_part(self, key: str, item: Mapping[str, Any], **condition: Any) -> Part:
         return {"Put": {"TableName": self._table, "Item": {**self._key(key), **item}, **condition}}

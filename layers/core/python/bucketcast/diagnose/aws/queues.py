@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.queue import depth
+from bucketcast.delivery.queue import NO_QUEUE, depth
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
 from bucketcast.deployment.kept_queues import kept_queues
@@ -12,8 +12,6 @@ from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import Finding
 from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
-
-_MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
 
 def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
@@ -39,7 +37,7 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
             with aws_errors():
                 counts.append(depth(url, aws.sqs).all)
         except AwsError as error:
-            if error.code not in _MISSING:
+            if error.code not in NO_QUEUE:
                 raise
             yield checks.missing_queue(subject, name)
             return

@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 
 from bucketcast.aws.clients import Aws
 from bucketcast.delivery import alarms
-from bucketcast.delivery.queue import depth
-from bucketcast.delivery.queue_names import base_name, dead_of, encryption, order
+from bucketcast.delivery.queue import NO_QUEUE, depth, make_queue, remove_queue
+from bucketcast.delivery.queue_names import base_name, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import short_name
 from bucketcast.errors import BucketcastError
@@ -27,7 +27,6 @@ T = TypeVar("T")
 TIMEOUT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 1.0
 _UNSETTLED: Final = ("ResourceInUseException", "ResourceConflictException")
-_NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 _NO_ALARM: Final = ("ResourceNotFound", "ResourceNotFoundException")
 
 
@@ -96,30 +95,29 @@ class Resources:
 
     def _make_queues(self, target: DynamicTarget) -> None:
         """Create the target's queue and dead-letter queue, like those of a deployed target."""
-        common = {
-            "MessageRetentionPeriod": str(RETENTION_DAYS * DAY),
-            **encryption(self._setup.kms_key),
-            **order(target.queue),
-        }
+        retention = str(RETENTION_DAYS * DAY)
         redrive = {
             "deadLetterTargetArn": self._setup.arn(target.dead),
             "maxReceiveCount": str(MAX_RECEIVES),
         }
-        more = {
-            "VisibilityTimeout": str(self._setup.visibility),
-            "RedrivePolicy": json.dumps(redrive),
-        }
-        self._make_queue(target.dead, common)
-        self._make_queue(target.queue, {**common, **more})
+        make = partial(
+            make_queue, client=self._sqs, key=self._setup.kms_key, MessageRetentionPeriod=retention
+        )
+        make(target.dead)
+        make(
+            target.queue,
+            VisibilityTimeout=str(self._setup.visibility),
+            RedrivePolicy=json.dumps(redrive),
+        )
 
     def _remove_queues(self, queue: str) -> None:
         for url in map(self._setup.url, (queue, dead_of(queue))):
-            self._ignore_errors(partial(self._sqs.delete_queue, QueueUrl=url), *_NO_QUEUE)
+            remove_queue(url, self._sqs)
 
     def waiting(self, queue: str) -> int:
         """Count the messages in a queue, in flight and delayed too; 0 if it does not exist."""
         queue_depth = self._ignore_errors(
-            partial(depth, self._setup.url(queue), self._sqs), *_NO_QUEUE
+            partial(depth, self._setup.url(queue), self._sqs), *NO_QUEUE
         )
         return queue_depth.all if queue_depth else 0
 
@@ -197,20 +195,6 @@ class Resources:
             lambda: self._secrets.delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True),
             "ResourceNotFoundException",
         )
-
-    def _make_queue(self, name: str, attributes: Mapping[str, str]) -> None:
-        arn = self._setup.arn(name)
-        # TLS only, as for deployed queues.
-        deny_plain_http = {
-            "Effect": "Deny",
-            "Principal": {"AWS": "*"},
-            "Action": "sqs:*",
-            "Resource": arn,
-            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-        }
-        policy = {"Version": "2012-10-17", "Statement": [deny_plain_http]}
-        queue_attributes: Any = {**attributes, "Policy": json.dumps(policy)}
-        self._sqs.create_queue(QueueName=name, Attributes=queue_attributes)
 
     def _mappings(self, queue: str, kind: str) -> dict[str, str]:
         """Return the states of a queue's mappings to the function of a kind, by id."""

@@ -4,7 +4,6 @@ A listener is stored before its queue is created, and deleted after it, so no qu
 Every change that ingest must see increments the partition's change number.
 """
 
-import json
 import secrets
 import time
 from collections.abc import Callable
@@ -12,10 +11,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.delivery.queue_names import encryption
+from bucketcast.delivery.queue import make_queue, remove_queue
 from bucketcast.listen.listener import (
     KEEP_LOST_SECONDS,
     KEEP_SECONDS,
@@ -30,20 +28,18 @@ from bucketcast.listen.listener import (
     queue_prefix,
 )
 from bucketcast.state.lease import Lease
-from bucketcast.state.table import SORT_KEY, Part, Partition, refusals
+from bucketcast.state.table import SORT_KEY, VERSION, Part, Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-VERSION: Final = "#version"
 VISIBILITY_SECONDS: Final = 30
 _LISTENER: Final = "listener#"
 _LEASE: Final = "lease#"
 _TRIES: Final = 60
 _PAUSE_SECONDS: Final = 0.05
 _LEASE_CHECK_SECONDS: Final = 0.5
-_NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 _decoder = msgspec.json.Decoder(Listener)
 
 
@@ -79,10 +75,7 @@ class Table:
 
     def add(self, listener: Listener, version: int) -> bool:
         """Add a listener unless anything changed since `version`; return True if it was added."""
-        unchanged = "version = :version" if version else "attribute_not_exists(version)"
-        values = {":version": {"N": str(version)}} if version else {}
-        increment = self._increment_part(values, ConditionExpression=unchanged)
-        return self._write(self._put_part(listener), increment)
+        return self._items.commit(self._put_part(listener), since=version)
 
     def change(self, before: Listener, after: Listener | None) -> bool:
         """Replace `before` by `after`, or delete it if that is None; return True if this was done.
@@ -94,36 +87,8 @@ class Table:
             "ExpressionAttributeValues": {":mark": {"S": _mark(before)}},
         }
         if after:
-            part = self._put_part(after, **condition)
-        else:
-            part = self._items.delete_part(_LISTENER + before.id, **condition)
-        for _ in range(_TRIES):
-            if self._write(part, self._increment_part({})):
-                return True
-            if self._stored_mark(before.id) != _mark(before):
-                return False
-            time.sleep(_PAUSE_SECONDS)
-        return False
-
-    def _stored_mark(self, id_: str) -> str:
-        return str(self._items.get(_LISTENER + id_).get("mark", {}).get("S", ""))
-
-    def _write(self, *parts: Part) -> bool:
-        try:
-            self._items.transact(*parts)
-        except self._items.client.exceptions.TransactionCanceledException as error:
-            if refusals(error).isdisjoint(("TransactionConflict", "ConditionalCheckFailed")):
-                raise
-            return False
-        return True
-
-    def _increment_part(self, values: dict[str, Any], **condition: Any) -> Part:
-        return self._items.update_part(
-            VERSION,
-            UpdateExpression="ADD version :increment",
-            ExpressionAttributeValues={":increment": {"N": "1"}, **values},
-            **condition,
-        )
+            return self._items.commit(self._put_part(after, **condition))
+        return self._items.commit(self._items.delete_part(_LISTENER + before.id, **condition))
 
     def _put_part(self, listener: Listener, **condition: Any) -> Part:
         document = msgspec.json.encode(listener).decode()
@@ -294,20 +259,16 @@ class Listeners:
         return listener
 
     def _create_queue(self, listener: Listener) -> None:
-        attributes: Any = {
-            "MessageRetentionPeriod": str(RETENTION_SECONDS),
-            **encryption(self.kms_key()),
-            "VisibilityTimeout": str(VISIBILITY_SECONDS),
-            "Policy": json.dumps(_tls_only_policy()),
-        }
-        self.sqs.create_queue(QueueName=listener.queue, Attributes=attributes)
+        make_queue(
+            listener.queue,
+            self.sqs,
+            self.kms_key(),
+            MessageRetentionPeriod=str(RETENTION_SECONDS),
+            VisibilityTimeout=str(VISIBILITY_SECONDS),
+        )
 
     def _remove_queue(self, listener: Listener) -> None:
-        try:
-            self.sqs.delete_queue(QueueUrl=self.url(listener))
-        except ClientError as error:
-            if error.response["Error"].get("Code", "") not in _NO_QUEUE:
-                raise
+        remove_queue(self.url(listener), self.sqs)
 
     def _now(self) -> int:
         return round(self.clock() * 1_000)
@@ -317,17 +278,6 @@ def _is_expired(listener: Listener, snapshot: Snapshot, now: int) -> bool:
     if listener.state == "lost":
         return listener.since + KEEP_LOST_SECONDS * 1_000 < now
     return snapshot.expiry(listener) <= now
-
-
-def _tls_only_policy() -> dict[str, Any]:
-    statement = {
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "sqs:*",
-        "Resource": "*",
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    return {"Version": "2012-10-17", "Statement": [statement]}
 
 
 def _mark(listener: Listener) -> str:
