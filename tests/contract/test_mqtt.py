@@ -1,10 +1,8 @@
 """MQTT alone: topics, versions, websockets, limits and its own errors."""
 
 import re
-import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
 from tests.contract.case import bounded, event, events, path_of
+from tests.contract.endpoint import endpoint
 from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
@@ -65,29 +64,6 @@ def deliver(server: MqttServer, target: Target, count: int = 3) -> list[str]:
 
 def expected_paths(count: int = 3) -> list[str]:
     return [minio.path(put) for put in events(count)]
-
-
-@contextmanager
-def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """Serve `answer` once per connection, then close it; yield `host:port` and the requests."""
-    received: list[bytes] = []
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                peer = listener.accept()[0]
-                with peer:
-                    received.append(peer.recv(65_536))
-                    peer.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{listener.getsockname()[1]}", received
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
 
 
 # Messages and topics

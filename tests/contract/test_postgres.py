@@ -1,6 +1,5 @@
 """Behaviour that only PostgreSQL has: the join, tables, names, rights, TLS and errors."""
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
 from tests.contract.case import HANGS_AFTER
 from tests.contract.diagnoses import fault
+from tests.contract.endpoint import endpoint
 from tests.contract.mirrors import rows
 from tests.contract.tables import DELETE, TAGGING, event, put
 from tests.servers import Server
@@ -186,24 +186,14 @@ def test_a_setting_of_the_session_is_the_servers(postgres: PostgresServer, admin
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"+OK\r\n", b"R\0\0\0\x08"]
 )
 def test_another_protocol_is_reported(answer: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
-
-        def serve() -> None:
-            line, _ = listening.accept()
-            with line:
-                line.recv(1000)
-                line.sendall(answer)
-
-        served = pool.submit(serve)
-        port = listening.getsockname()[1]
-        string = f"host=127.0.0.1 port={port} user=u sslmode=disable"
+    with endpoint(answer) as (address, _):
+        string = f"postgres://u@{address}/d?sslmode=disable"
         settings = {"connection_string": string, "table": "events"}
         with (
             Target(read(PostgresSettings, settings)) as mirror,
             pytest.raises(NotConnected, match=r"not PostgreSQL|closed the connection"),
         ):
             mirror.send([put("a", 1)])
-        served.result()
 
 
 def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:

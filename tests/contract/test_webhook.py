@@ -1,13 +1,10 @@
 """Behaviour that only webhooks have."""
 
 import email.utils
-import socket
 import ssl
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +29,7 @@ from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target, client
 from bucketcast.targets.webhook.limiter import START
 from tests.contract.case import HANGS_AFTER, bounded, event
+from tests.contract.endpoint import HOST, endpoint
 from tests.contract.target_factory import target_factory
 from tests.servers import nginx
 from tests.servers.receiver import Answer
@@ -69,31 +67,6 @@ def send_all(target: Target, left: Sequence[Event]) -> None:
 
 def keys(webhook: WebhookServer) -> list[str]:
     return [msgspec.json.decode(arrival.body)["Key"] for arrival in webhook.received()]
-
-
-@contextmanager
-def endpoint(answer: bytes, context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Yield `host:port` of a server that reads a request, sends `answer` and stays connected."""
-    done = threading.Event()
-
-    def serve() -> None:
-        peer = listener.accept()[0]
-        with suppress(OSError):  # the client may refuse the certificate
-            if context:
-                peer = context.wrap_socket(peer, server_side=True, do_handshake_on_connect=False)
-            peer.recv(65_536)
-            peer.sendall(answer)
-            done.wait(HANGS_AFTER)
-        peer.close()
-
-    with socket.create_server(("127.0.0.2", 0)) as listener:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield f"127.0.0.2:{listener.getsockname()[1]}"
-        finally:
-            done.set()
-            thread.join()
 
 
 def test_a_ceph_record_may_have_cloud_events_attributes_in_headers(
@@ -394,12 +367,15 @@ def test_a_slow_endpoint_gets_as_many_events_as_it_accepts(
 
 
 def test_a_status_counts_even_if_its_body_never_ends(make: Make) -> None:
-    with endpoint(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nthanks") as address:
+    with endpoint(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nthanks", stays=True) as (
+        address,
+        _,
+    ):
         assert not make({"endpoint": f"http://{address}/", "timeout": "3s"}).send(events(1))
 
 
 def test_a_server_without_http_is_not_connected(make: Make) -> None:
-    with endpoint(b"220 mail.example.org ESMTP\r\n") as address:
+    with endpoint(b"220 mail.example.org ESMTP\r\n", stays=True) as (address, _):
         (error,) = (
             make({"endpoint": f"http://{address}/", "timeout": "3s"}).send(events(1)).values()
         )
@@ -460,8 +436,8 @@ def test_without_cert_authority_the_systems_authorities_are_used(
 def test_a_certificate_for_another_host_is_refused(make: Make, tls: Tls) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tls.server_cert, tls.server_key)
-    with endpoint(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
+    with endpoint(b"HTTP/1.1 200 OK\r\n\r\n", context=context) as (address, _):
         settings = {"endpoint": f"https://{address}/", "cert_authority": tls.ca.read_text()}
         (error,) = make(settings).send(events(1)).values()
     assert type(error) is NotConnected
-    assert "127.0.0.2" in str(error)
+    assert HOST in str(error)

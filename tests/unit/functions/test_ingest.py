@@ -66,12 +66,6 @@ class Ingest:
         found = received(self.sqs, self.urls[queue])
         return [[each.event.key for each in unpack(one["Body"])] for one in found]
 
-    def left(self) -> tuple[list[str], History]:
-        """The keys and the history of the one message that waits in the ingress queue."""
-        (back,) = self.waiting()
-        told = back["messageAttributes"][ATTRIBUTE]["stringValue"]
-        return [each.event.key for each in unpack(back["body"])], History.read(told)
-
     def waiting(self) -> list[dict[str, Any]]:
         """The messages in the ingress queue, as Lambda hands them over; they are taken out."""
         found: list[dict[str, Any]] = []
