@@ -5,7 +5,6 @@ environment, on Lambda's Python where the machine has it.
 """
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -18,11 +17,11 @@ from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.awslambda.function import UNREACHABLE, Function, bundled
 from tests.contract.case import Case, events
+from tests.unit.samples import sqs_record
 
 MEMORY = 512
 """MB of a dispatch function by default."""
 QUEUE = f"{UNREACHABLE}/000000000000/Bucketcast-target"
-SINCE = round(time.time() * 1_000)
 _numbers = count(1)
 
 
@@ -62,21 +61,6 @@ def _failed(function: Function, batch: dict[str, Any]) -> list[str]:
 def _batch(events_: Sequence[Event]) -> dict[str, Any]:
     """Return what Lambda hands over of the queue: a message with these events."""
     deliveries = [Delivery(rule="rule", event=event) for event in events_]
-    return {"Records": [_record(packed.body) for packed in pack(deliveries)]}
-
-
-def _record(body: str) -> dict[str, Any]:
     return {
-        "messageId": f"message-{next(_numbers)}",
-        "receiptHandle": "handle",
-        "body": body,
-        "attributes": {
-            "ApproximateReceiveCount": "1",
-            "SentTimestamp": str(SINCE),
-            "ApproximateFirstReceiveTimestamp": str(SINCE),
-        },
-        "messageAttributes": {},
-        "eventSource": "aws:sqs",
-        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-target",
-        "awsRegion": "us-east-1",
+        "Records": [sqs_record(packed.body, number=next(_numbers)) for packed in pack(deliveries)]
     }

@@ -367,10 +367,8 @@ def test_a_slow_endpoint_gets_as_many_events_as_it_accepts(
 
 
 def test_a_status_counts_even_if_its_body_never_ends(make: Make) -> None:
-    with endpoint(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nthanks", stays=True) as (
-        address,
-        _,
-    ):
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nthanks"
+    with endpoint(half, stays=True) as (address, _):
         assert not make({"endpoint": f"http://{address}/", "timeout": "3s"}).send(events(1))
 
 

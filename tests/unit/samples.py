@@ -1,6 +1,7 @@
 """Made-up records, messages and events, each with only what a test is about."""
 
 import json
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +35,33 @@ def lambda_context(**more: Any) -> SimpleNamespace:
         "get_remaining_time_in_millis": lambda: 240_000,
     }
     return SimpleNamespace(**(fields | more))
+
+
+def sqs_record(
+    body: str,
+    *,
+    number: int = 0,
+    queue: str = "Bucketcast-ingress",
+    receives: int = 1,
+    sent: int | None = None,
+    beside: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A message as Lambda hands it over: sent at so many ms, by default now, with texts beside."""
+    now = round(time.time() * 1_000)
+    return {
+        "messageId": str(number),
+        "receiptHandle": f"receipt {number}",
+        "body": body,
+        "eventSourceARN": f"arn:aws:sqs:eu-central-1:123456789012:{queue}",
+        "attributes": {
+            "SentTimestamp": str(now if sent is None else sent),
+            "ApproximateReceiveCount": str(receives),
+        },
+        "messageAttributes": {
+            name: {"stringValue": text, "dataType": "String"}
+            for name, text in (beside or {}).items()
+        },
+    }
 
 
 def event(

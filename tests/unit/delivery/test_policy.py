@@ -8,7 +8,7 @@ import pytest
 from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.messages import message as of_record
-from bucketcast.delivery.policy import History, Policy, Term
+from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.errors import (
     DeliveryError,
@@ -38,6 +38,7 @@ from tests.unit.delivery.bench import (
     message,
     only,
 )
+from tests.unit.samples import sqs_record
 
 BUSY = Retryable("503")
 
@@ -244,10 +245,7 @@ def test_in_order_the_receives_that_sqs_counts_to_last_for_the_term(
     "text", ["", "x", "[" * 100_000, "[]", "null", '{"since": "x", "tries": true, "other": 1}']
 )
 def test_broken_or_foreign_history_is_empty(text: str) -> None:
-    attributes = {"SentTimestamp": f"{NOW}", "ApproximateReceiveCount": "1"}
-    told = {"bucketcast": {"dataType": "String", "stringValue": text}}
-    record = {"messageId": "1", "receiptHandle": "r", "body": "", "attributes": attributes}
-    assert of_record({**record, "messageAttributes": told}).history == History()
+    assert of_record(sqs_record("", beside={ATTRIBUTE: text})).history == History()
 
 
 def test_a_history_that_began_tomorrow_does_not_keep_a_message_for_ever() -> None:

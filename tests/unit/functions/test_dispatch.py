@@ -34,7 +34,7 @@ from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
-from tests.unit.samples import TIME, event, lambda_context, received
+from tests.unit.samples import TIME, event, lambda_context, received, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -97,24 +97,12 @@ class Dispatch:
 
 def invocation(*bodies: str, history: History | None = None) -> dict[str, Any]:
     """Return what Lambda passes of messages with these bodies, all with this history."""
-    text = history.json if history else ""
-    told = {ATTRIBUTE: {"stringValue": text, "dataType": "String"}} if text else {}
-    return {
-        "Records": [
-            {
-                "messageId": str(index),
-                "receiptHandle": f"receipt {index}",
-                "body": body,
-                "messageAttributes": told,
-                "eventSourceARN": f"arn:aws:sqs:eu-central-1:123456789012:{QUEUE}",
-                "attributes": {
-                    "SentTimestamp": "1800000000000",
-                    "ApproximateReceiveCount": "1",
-                },
-            }
-            for index, body in enumerate(bodies)
-        ]
-    }
+    told = {ATTRIBUTE: history.json} if history and history.json else {}
+    made = [
+        sqs_record(body, number=index, queue=QUEUE, sent=1_800_000_000_000, beside=told)
+        for index, body in enumerate(bodies)
+    ]
+    return {"Records": made}
 
 
 def body(*keys: str) -> str:

@@ -23,7 +23,7 @@ from bucketcast.rules import Rule
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
-from tests.unit.samples import lambda_context, message, received, record
+from tests.unit.samples import lambda_context, message, received, record, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -72,11 +72,7 @@ class Ingest:
         end = time.monotonic() + 180
         while not found and time.monotonic() < end:
             for each in received(self.sqs, self.urls["ingress"]):
-                beside = {
-                    name: {"stringValue": one["StringValue"], "dataType": one["DataType"]}
-                    for name, one in each.get("MessageAttributes", {}).items()
-                }
-                one = _record(0, each["Body"]) | {"messageAttributes": beside}
+                one = sqs_record(each["Body"], beside=each["texts"])
                 found.append(one | {"messageId": each["MessageId"]})
                 self.sqs.delete_message(
                     QueueUrl=self.urls["ingress"], ReceiptHandle=each["ReceiptHandle"]
@@ -94,19 +90,9 @@ class Ingest:
         return received(self.sqs, self.urls["ingress-dead"])
 
 
-def _record(
-    index: int, body: str, receives: int = 1, age: float = 0.0, to: str = ""
-) -> dict[str, Any]:
-    told = {ATTRIBUTE: {"stringValue": History(to=to).json, "dataType": "String"}} if to else {}
-    sent = str(round((time.time() - age) * 1_000))
-    return {
-        "messageId": str(index),
-        "receiptHandle": f"receipt {index}",
-        "body": body,
-        "eventSourceARN": "arn:aws:sqs:eu-central-1:123456789012:Bucketcast-ingress",
-        "attributes": {"SentTimestamp": sent, "ApproximateReceiveCount": str(receives)},
-        "messageAttributes": told,
-    }
+def _record(index: int, body: str, age: float = 0.0, to: str = "") -> dict[str, Any]:
+    told = {ATTRIBUTE: History(to=to).json} if to else {}
+    return sqs_record(body, number=index, sent=round((time.time() - age) * 1_000), beside=told)
 
 
 def _keys(waiting: Mapping[str, Any]) -> list[str]:

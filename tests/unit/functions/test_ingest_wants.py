@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from tests.contract.oracle import visible
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.ingest.versioned_bucket import VersionedBucket
 from tests.unit.moto_aws import REGION
-from tests.unit.samples import lambda_context, message, received, record
+from tests.unit.samples import lambda_context, message, received, record, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -77,18 +76,7 @@ class Stack:
         handle = import_module("functions.ingest.handler").build(environ)
 
         def call(*bodies: str) -> None:
-            now = str(round(time.time() * 1_000))
-            records = [
-                {
-                    "messageId": str(number),
-                    "receiptHandle": str(number),
-                    "body": body,
-                    "eventSourceARN": DYNAMIC.arn("Bucketcast-ingress"),
-                    "attributes": {"SentTimestamp": now, "ApproximateReceiveCount": "1"},
-                    "messageAttributes": {},
-                }
-                for number, body in enumerate(bodies)
-            ]
+            records = [sqs_record(body, number=number) for number, body in enumerate(bodies)]
             assert handle({"Records": records}, lambda_context()) == {"batchItemFailures": []}
 
         return call

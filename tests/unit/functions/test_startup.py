@@ -7,18 +7,15 @@ from unittest.mock import MagicMock, patch
 
 import pytest
 
-from bucketcast.delivery import policy
-from bucketcast.delivery.policy import History
+from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.delivery.queue_names import ONCE
 from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from functions import startup
-from tests.unit.samples import lambda_context, received
+from tests.unit.samples import lambda_context, received, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-REGION = "eu-central-1"
-ACCOUNT = "123456789012"
 DAY = 86_400
 
 
@@ -52,20 +49,10 @@ class Broken:
         group: Any = {"MessageGroupId": "g"} if self.name.endswith(".fifo") else {}
         self.sqs.send_message(QueueUrl=self.url, MessageBody="body", **group)
         (taken,) = self.sqs.receive_message(QueueUrl=self.url)["Messages"]
-        record = {
-            "messageId": "1",
-            "receiptHandle": taken["ReceiptHandle"],
-            "body": taken["Body"],
-            "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{self.name}",
-            "attributes": {
-                "SentTimestamp": str(round((time.time() - age) * 1_000)),
-                "ApproximateReceiveCount": str(receives),
-            },
-            "messageAttributes": {
-                name: {"stringValue": text, "dataType": "String"}
-                for name, text in attributes.items()
-            },
-        }
+        sent = round((time.time() - age) * 1_000)
+        record = sqs_record(
+            taken["Body"], queue=self.name, receives=receives, sent=sent, beside=attributes
+        ) | {"receiptHandle": taken["ReceiptHandle"]}
         with patch("boto3.client", lambda *_args, **_more: self.sqs):
             return self.handler({"Records": [record]}, lambda_context())
 
@@ -158,13 +145,6 @@ def test_messages_that_sqs_does_not_take_stay(
 def test_no_call_is_larger_than_sqs_takes() -> None:
     """A reason has a thousand characters, of four bytes each, and a call one MiB."""
     text = History(1, 3, "\U0001f600" * REASON_CHARACTERS, "NotConnected", topic="t" * 300).json
-    record = {
-        "body": "x" * 258_000,
-        "receiptHandle": "r",
-        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress",
-        "attributes": {"SentTimestamp": "1", "ApproximateReceiveCount": "600"},
-        "messageAttributes": {policy.ATTRIBUTE: {"stringValue": text}},
-    }
     sizes: list[int] = []
 
     def send(Entries: list[dict[str, Any]], **_: Any) -> Any:  # noqa: N803 - SQS's own name
@@ -173,7 +153,10 @@ def test_no_call_is_larger_than_sqs_takes() -> None:
 
     sqs = MagicMock(send_message_batch=send)
     with patch("boto3.client", lambda *_args, **_more: sqs):
-        records = [record | {"messageId": str(number)} for number in range(8)]
+        records = [
+            sqs_record("x" * 258_000, number=n, receives=600, sent=1, beside={ATTRIBUTE: text})
+            for n in range(8)
+        ]
         answer = startup.start(fails)({"Records": records}, lambda_context())
     assert answer == {"batchItemFailures": []}
     assert max(sizes) <= MESSAGE_BYTES
