@@ -106,7 +106,6 @@ def test_missing_id_is_generated_from_the_content() -> None:
     [
         (topic(id_="<Id></Id>"), "InvalidArgument"),
         ("<TopicConfiguration><Id>one</Id></TopicConfiguration>", "MalformedXML"),
-        (topic(arn=""), "InvalidArgument"),
         (topic(arn="photos"), "InvalidArgument"),
         (topic(arn="arn:aws:sns:us-east-1::"), "InvalidArgument"),
         (topic(arn=HOOK), "InvalidArgument"),

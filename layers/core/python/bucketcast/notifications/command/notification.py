@@ -7,9 +7,12 @@ import click
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
-from bucketcast.notifications import topic_configuration
-from bucketcast.notifications import topic_configuration as notification
-from bucketcast.notifications.topic_configuration import Notification
+from bucketcast.notifications.topic_configuration import (
+    Notification,
+    document,
+    is_notification,
+    notification,
+)
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
@@ -39,11 +42,11 @@ def ls(out: Output, *, bucket: str) -> None:
       bucketcast notification ls --bucket uploads
     """  # noqa: D301 - click reads the character
     notifications = _read(bucket, *out.deployed())
-    document = {"notifications": [topic_configuration.document(entry) for entry in notifications]}
+    answer = {"notifications": list(map(document, notifications))}
     rows = [
         (entry.id, entry.topic, ",".join(entry.events), _filter(entry)) for entry in notifications
     ]
-    out.table(document, _COLUMNS, rows, f"{bucket} has no topic notifications")
+    out.table(answer, _COLUMNS, rows, f"{bucket} has no topic notifications")
 
 
 @command.command()
@@ -63,14 +66,14 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
         raise BucketcastError(
             f"{bucket} has no notification {id_}; `bucketcast notification ls` lists them"
         )
-    notification_found = matching[0]
+    found = matching[0]
     lines = (
-        f"Id: {notification_found.id}",
-        f"TopicArn: {notification_found.topic}",
-        f"Events: {','.join(notification_found.events)}",
-        f"Filter: {_filter(notification_found) or '-'}",
+        f"Id: {found.id}",
+        f"TopicArn: {found.topic}",
+        f"Events: {','.join(found.events)}",
+        f"Filter: {_filter(found) or '-'}",
     )
-    out.answer(topic_configuration.document(notification_found), *lines)
+    out.answer(document(found), *lines)
 
 
 @command.command()
@@ -94,7 +97,7 @@ def rm(out: Output, *, bucket: str, id_: str, yes: bool) -> None:
         out.confirm(f"Remove the notifications {', '.join(removed)} of {bucket}?")
 
     def stays(rule: Rule) -> bool:
-        return rule.disabled or not notification.is_notification(rule) or id_ not in ("", rule.name)
+        return rule.disabled or not is_notification(rule) or id_ not in ("", rule.name)
 
     with aws_errors():
         Rules(deployment.state_table, aws.dynamodb).change(
@@ -108,9 +111,7 @@ def _read(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
     """Read the bucket's notifications, in RGW's order by id."""
     with aws_errors():
         stored = Rules(deployment.state_table, aws.dynamodb).active(bucket)
-    notifications = [
-        notification.notification(rule) for rule in stored if notification.is_notification(rule)
-    ]
+    notifications = [notification(rule) for rule in stored if is_notification(rule)]
     return sorted(notifications, key=lambda entry: (entry.id, entry.topic))
 
 
