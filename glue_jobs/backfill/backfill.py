@@ -43,7 +43,6 @@ class Listed(msgspec.Struct, kw_only=True):
     `rules` are the ids of the target's rules, by which the events are spooled.
     """
 
-    scope: dict[str, str]
     rules: list[str]
     taken: int
     spool: str
@@ -60,9 +59,8 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
 
     Raises:
         BucketcastError: the source cannot be used; no rule of the target matches such events; the
-            listing is too old, or would be before all is sent; the run's folder has another
-            backfill, or one by rules that were removed since, or is being worked on; or the queue
-            does not answer.
+            listing is too old, or would be before all is sent; the run's folder has events
+            by rules that were removed since, or is being worked on; or the queue does not answer.
     """
     began = time.time()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
@@ -75,7 +73,7 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     fields = ("objects", "matched", "events", "notes")
     counts = {name: getattr(listed, name) for name in fields}
     left = not_sent.summarize(run.path("not-sent"))
-    run.set_result({**listed.scope, **counts, **outcome, **left})
+    run.set_result({**_scope(settings), **counts, **outcome, **left})
 
 
 def _estimate(spark: SparkSession, events: int, settings: Backfill) -> int:
@@ -118,7 +116,7 @@ def _send(
 
 
 def _scope(settings: Backfill) -> dict[str, str]:
-    """Return the options that identify a backfill; a rerun may change others, such as the rate."""
+    """Return the options that say what is sent."""
     names = ("bucket", "source", "prefix", "manifest", "versions", "target")
     scope = {name: getattr(settings, name) for name in names}
     filters = {name: getattr(settings, name) for name in FILTERS}
@@ -135,9 +133,6 @@ def _read_earlier(settings: Backfill, run: Run) -> Listed | None:
         listed = msgspec.json.decode(files.read(run.path(_LISTED)), type=Listed)
     except files.MissingFileError:
         return None
-    if listed.scope != _scope(settings):
-        scope = ", ".join(f"{name} {value!r}" for name, value in listed.scope.items())
-        raise BucketcastError(f"{run.folder} holds the backfill of {scope}: start a new run")
     if removed := set(listed.rules) - {rule.id for rule in find_destination(settings).rules}:
         raise BucketcastError(
             f"{run.folder} has events by {len(removed)} rules of {settings.target} that were "
@@ -161,7 +156,6 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         pack = partial(pack_objects, to, taken, limit, tally)
         events, counts = chunks.spool(rows, pack, spool), tally.value
     listed = Listed(
-        scope=_scope(settings),
         rules=[rule.id for rule in to.rules],
         taken=taken,
         spool=spool,
@@ -172,7 +166,6 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
             *content.notes,
             *fact_notes(to.rules),
             *origin_notes(to.rules),
-            *_put_rule_note(counts.without_put_rule),
             *_lateness_note(settings, taken),
         ],
     )
@@ -201,14 +194,6 @@ def _check_age(taken: int, seconds: float) -> None:
         f"{message}: that is good for {LISTING_DAYS} days, after which objects that were "
         f"removed since could come back; {hint}"
     )
-
-
-def _put_rule_note(objects: int) -> Iterator[str]:
-    if objects:
-        yield (
-            f"{objects} objects were left out: their rules match neither Put nor "
-            "CompleteMultipartUpload, and no source shows how else an object was created"
-        )
 
 
 def _lateness_note(settings: Backfill, taken: int) -> Iterator[str]:

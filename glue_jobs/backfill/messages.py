@@ -6,14 +6,12 @@ from itertools import islice
 from operator import add
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import force_setattr
 from pyspark import Accumulator, AccumulatorParam
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
 from bucketcast.event import Event
-from bucketcast.event.names import creates, expand
 from bucketcast.mirror.synthetic import Object, created, marked, time_of
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.backfill.destination import Destination
@@ -27,11 +25,10 @@ _CALLS_PER_SECOND: Final = 10
 
 @dataclass(slots=True)
 class Counts:
-    """Objects that were listed, that a rule matched, and that only lack a rule for puts."""
+    """Objects that were listed, and that a rule matched."""
 
     objects: int = 0
     matched: int = 0
-    without_put_rule: int = 0
 
 
 class Tally(AccumulatorParam[Counts]):
@@ -70,23 +67,13 @@ def pack_objects(
 
 def match(events: Iterable[Event], rules: Collection[Rule], counts: Counts) -> Iterator[Delivery]:
     """Yield the events that the rules match, each with its rule."""
-    index, any_put = RuleIndex(rules), RuleIndex(_for_any_creation(rules))
+    index = RuleIndex(rules)
     for each in events:
         hits = index.match(each)
         counts.objects += 1
-        if hits:
-            counts.matched += 1
-        elif any_put.match(each):
-            counts.without_put_rule += 1
+        counts.matched += bool(hits)
         for hit in hits:
             yield Delivery(hit.rule, each, hit.named)
-
-
-def _for_any_creation(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the rules that ask for some creations, each as if it asked for all."""
-    for rule in rules:
-        if any(creates(single) for name in rule.events for single in expand(name)):
-            yield msgspec.structs.replace(rule, events=("s3:ObjectCreated:*",))
 
 
 def pack_deliveries(
