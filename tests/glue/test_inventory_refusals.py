@@ -198,14 +198,3 @@ def test_a_file_without_keys_ends_the_job(spark: SparkSession, tmp_path: Path) -
 
         with pytest.raises(Exception, match="found no key, wanted one"):
             objects.select("key").collect()
-
-
-def test_orc_is_refused_if_java_is_not_in_utc(spark: SparkSession, tmp_path: Path) -> None:
-    zone = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
-    url = write(tmp_path, ROWS, bucket="b", format="ORC")
-    before = zone.getDefault()
-    zone.setDefault(zone.getTimeZone("Asia/Tokyo"))
-    try:
-        assert "-Duser.timezone=UTC" in refusal(spark, url)
-    finally:
-        zone.setDefault(before)

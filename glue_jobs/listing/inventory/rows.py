@@ -3,7 +3,7 @@
 Plain selections and casts: a job that wants keys and sizes reads no other column of Parquet or ORC.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -78,7 +78,6 @@ def _select_rows(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
 
 
 def _read_columnar(spark: SparkSession, manifest: Manifest) -> DataFrame:
-    _check_utc(spark, manifest)
     frame = spark.read.format(manifest.format.lower()).load(_paths(manifest))
     missing = (set(_CSV.values()) & set(manifest.columns)) - set(frame.columns)
     if missing:
@@ -94,19 +93,6 @@ def _checked_key(bucket: str) -> Column:
     return sql.when(~sql.col("bucket").eqNullSafe(bucket), foreign).otherwise(
         sql.coalesce("key", _reject(sql.lit("no key"), "one"))
     )
-
-
-def _check_utc(spark: SparkSession, manifest: Manifest) -> None:
-    """Check that the JVM is in UTC: ORC times have no zone, and Spark uses the JVM's."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  # PySpark has no other way
-    zone = jvm.java.util.TimeZone.getDefault()
-    if manifest.format == "ORC" and (zone.getRawOffset() or zone.useDaylightTime()):
-        raise BucketcastError(
-            f"{manifest.url}: Spark would read the times of its ORC files in the zone "
-            f"{zone.getID()}, but they are in UTC; start it with --conf "
-            "spark.driver.extraJavaOptions=-Duser.timezone=UTC and "
-            "spark.executor.extraJavaOptions likewise"
-        )
 
 
 def _read_csv(spark: SparkSession, manifest: Manifest) -> DataFrame:
