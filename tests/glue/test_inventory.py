@@ -1,14 +1,12 @@
 """Inventory reports are read as S3 wrote them, in all three formats."""
 
 from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.errors import BucketcastError
 from glue_jobs import listing
 from tests.glue.inventories import FIELDS, TAKEN, Format, Row, rows_of, write
 
@@ -84,27 +82,6 @@ def test_a_prefix_need_not_end_at_a_folder(spark: SparkSession, tmp_path: Path) 
     read = listing.read(spark, "b", write(tmp_path, rows, bucket="b", format="CSV"), prefix="a")
 
     assert sorted(row.key for row in rows_of(read)) == ["a-b", "a/b", "ab"]
-
-
-def test_a_folder_is_read_as_its_newest_finished_report(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    def report(day: int) -> Path:
-        url = write(tmp_path, [Row("b", f"day {day}")], bucket="b", taken=TAKEN + day * DAY)
-        return Path(url.removeprefix("file://")).with_name("manifest.checksum")
-
-    DAY = timedelta(days=1)  # noqa: N806
-    report(0)
-    report(1)
-    report(2).unlink()
-    for folder in ("b/daily", "b/daily/"):
-        read = listing.read(spark, "b", f"{tmp_path.as_uri()}/{folder}")
-
-        assert [row.key for row in rows_of(read)] == ["day 1"]
-        assert read.taken == TAKEN + DAY
-    report(3).write_text("0" * 32)
-    with pytest.raises(BucketcastError, match=r"says 0+: it was changed or cut"):
-        listing.read(spark, "b", f"{tmp_path.as_uri()}/b/daily")
 
 
 @pytest.mark.both_sparks

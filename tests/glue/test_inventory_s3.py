@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,20 @@ def upload(s3: Any, folder: Path, **settings: Any) -> str:
     return f"s3://{DESTINATION}/{manifest.relative_to(folder).as_posix()}"
 
 
-def test_a_folder_is_read_as_its_newest_report(s3: Any, tmp_path: Path) -> None:
-    url = upload(s3, tmp_path)
-    s3.put_object(Bucket=DESTINATION, Key="reports/b/daily/2026-01-03T01-00Z/manifest.json")
+def test_a_folder_is_read_as_its_newest_finished_report(s3: Any, tmp_path: Path) -> None:
+    """A damaged one is refused, and no older one is taken for it."""
+    day = timedelta(days=1)
+    older, url = (upload(s3, tmp_path, taken=TAKEN + after) for after in (0 * day, day))
+    s3.put_object(Bucket=DESTINATION, Key="reports/b/daily/2026-01-04T01-00Z/manifest.json")
     report = read_newest(f"{HOME}/", "b")
 
-    assert (report.url, report.taken) == (url, TAKEN)
-    assert report == read_manifest(url, "b")
+    assert (report.url, report.taken) == (url, TAKEN + day)
+    assert report == read_manifest(url, "b") != read_manifest(older, "b")
     assert all(file.startswith(f"{HOME}/data/") for file in report.files)
+    checksum = "reports/b/daily/2026-01-04T01-00Z/manifest.checksum"
+    s3.put_object(Bucket=DESTINATION, Key=checksum, Body=b"0" * 32)
+    with pytest.raises(BucketcastError, match=r"says 0+: it was changed or cut"):
+        read_newest(HOME, "b")
 
 
 def test_the_filter_of_a_configuration_is_the_prefix_of_its_report(
