@@ -18,7 +18,7 @@ from bucketcast_cdk.alarms import Alarms
 from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.attachments import Attachments
 from bucketcast_cdk.bundling import ROOT
-from bucketcast_cdk.dashboard import Dashboard
+from bucketcast_cdk.dashboard import make_dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
 from bucketcast_cdk.failures import failures_queue
@@ -119,7 +119,7 @@ class Bucketcast(Construct):
             ).names
         )
         if config.dashboard:
-            Dashboard(self, "Dashboard", queues=monitored, alarms=alarms, local=local)
+            make_dashboard(self, queues=monitored, alarms=alarms, local=local)
 
     def target(self, kind: str, id_: str) -> Delivery:
         """Return the queues and the function of the target `[notify_<kind>.<id>]`.
