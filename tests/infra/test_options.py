@@ -35,7 +35,7 @@ def test_throughput_profile_gathers_thousands_for_a_second(make: Make) -> None:
     found = make(WEBHOOK + 'profile = "throughput"')
     mapping = found.mapping(NAME)
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (10_000, 1)
-    assert found.queue(NAME)["VisibilityTimeout"] == found.function(NAME)["Timeout"] + 31
+    assert found.queue(NAME)["VisibilityTimeout"] == found.function(NAME)["Timeout"] + 50
 
 
 def test_ingest_gathers_only_without_a_latency_target(make: Make) -> None:
@@ -50,7 +50,7 @@ def test_ingest_gathers_events_if_so_configured(make: Make) -> None:
     found = make('[ingest]\nwindow = "2s"' + WEBHOOK)
     mapping = found.mapping("Bucketcast-ingest")
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (1_000, 2)
-    assert found.queue("Bucketcast-ingress")["VisibilityTimeout"] == 62
+    assert found.queue("Bucketcast-ingress")["VisibilityTimeout"] == 80
     assert "MaximumBatchingWindowInSeconds" not in found.mapping(NAME)
 
 

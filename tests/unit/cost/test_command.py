@@ -28,7 +28,7 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
     assert "without free tiers and what a VPC costs\n" in ran.err
     assert "events that ingest gets at once: about 1\n" in ran.err
     rare = run("cost", "--events-per-day", "100000", "--file", str(EXAMPLE))
-    assert "events that ingest gets at once: about 1.2\n" in rare.err
+    assert "events that ingest gets at once: about 1\n" in rare.err
     document = run("cost", "--events-per-day", "864000", "--file", file, "--json").document
     assert document["region"] == "us-east-1"
     assert document["dollars_a_month"] == pytest.approx(
@@ -72,16 +72,13 @@ def test_the_docs_show_the_profiles_side_by_side() -> None:
     assert f"$ python -m benchmarks.profiles\n{profiles.table()}```" in text
 
 
-def test_readme_says_what_the_example_costs_with_and_without_its_window(
+def test_readme_says_what_the_example_costs_with_and_without_a_window(
     run: Run, tmp_path: Path
 ) -> None:
-    text = EXAMPLE.read_text(encoding="utf-8")
-    (window,) = (line for line in text.splitlines() if line.startswith("window"))
-    fast = tmp_path / "bucketcast.toml"
-    fast.write_text(text.replace(window, ""))
+    gathering = tmp_path / "bucketcast.toml"
+    gathering.write_text(EXAMPLE.read_text("utf-8") + '\n[ingest]\nwindow = "1s"\n')
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for file in (EXAMPLE, fast):
+    for file in (EXAMPLE, gathering):
         ran = run("cost", "--events-per-day", "864000", "--file", str(file))
         total = round(float(cells(ran.out)[-1][-1]))
         assert f"${total} " in readme
-        assert f"${total}" in window

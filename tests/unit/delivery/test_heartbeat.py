@@ -125,5 +125,5 @@ def test_work_that_fails_ends_it() -> None:
 
 
 def test_a_queue_has_more_than_the_time_of_its_function() -> None:
-    assert (visibility("q", 60), visibility("q", 900, gathered=1)) == (90, 931)
+    assert (visibility("q", 60), visibility("q", 900, gathered=1)) == (90, 950)
     assert visibility("q.fifo", 60) == 360, "Lambda's own advice"

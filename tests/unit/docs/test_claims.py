@@ -22,6 +22,18 @@ _CONSTANT: Final = re.compile(r"`(?:[a-z_]+\.)*([a-z_]+)\.([A-Z][A-Z_]+)`")
 _KIB: Final = 1_024
 
 
+def test_no_page_promises_that_a_window_ends_in_time() -> None:
+    """It may last `QUIET_WINDOW_SECONDS`, however short it is."""
+    promise = re.compile(r"(window|throughput).*(up to|at most) (1 s|a second)\b")
+    found = [
+        f"{page.name}: {line}"
+        for page in PAGES
+        for line in page.read_text("utf-8").splitlines()
+        if promise.search(line)
+    ]
+    assert not found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_the_files_that_a_page_names_are_there(page: Path, ours: str) -> None:
     named = set(_PATH.findall(page.read_text("utf-8")))

@@ -85,7 +85,8 @@ HIDDEN_MESSAGES = 100_000
 LONGEST_HIDDEN_SECONDS = 21_600
 """A message in flight is hidden for so long: half of what SQS allows."""
 VISIBILITY_MARGIN_SECONDS = 30
-"""A queue hides a message for so long beyond its function's timeout: for throttled calls."""
+"""A queue hides a message for so long beyond its window and its function's timeout: for throttled
+calls."""
 VISIBILITY_TIMEOUTS_IN_ORDER = 6
 """The same of a queue that keeps its order, in timeouts of the function."""
 VISIBILITY_TIMEOUTS_ONCE = 6
@@ -166,6 +167,8 @@ BATCH_MESSAGES = 10
 """Messages that a function is called with: the most that Lambda takes without a window."""
 WINDOW_SECONDS = 1
 """Messages are gathered for so long: below that Lambda takes no more than `BATCH_MESSAGES`."""
+QUIET_WINDOW_SECONDS = 20
+"""A window of any length may last so long while few messages come: it does not end a poll."""
 WINDOW_MESSAGES = 10_000
 """Messages that a function which sends is called with after a window."""
 INGEST_WINDOW_MESSAGES = 1_000

@@ -52,7 +52,8 @@ class Deploy(FunctionOptions):
     """Options of a target's function; Bucketcast's own, not MinIO's."""
 
     profile: Literal["latency", "throughput"] = option(
-        "latency: up to 10 messages per batch, no delay; throughput: thousands, up to 1 s delay",
+        "latency: up to 10 messages per batch, no delay; throughput: thousands, gathered for 1 s, "
+        f"or up to {limits.QUIET_WINDOW_SECONDS} s while few come",
         default="latency",
     )
     timeout: WholeSeconds = option(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bucketcast.errors import ConfigError
-from bucketcast.limits import INGEST_CONCURRENCY
+from bucketcast.limits import INGEST_CONCURRENCY, QUIET_WINDOW_SECONDS
 from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import WholeSeconds
 
@@ -19,8 +19,8 @@ class IngestOptions:
         limits=Limits("3", "1000", or_zero=True),
     )
     window: WholeSeconds = option(
-        "gather events for so long, so that many share a call; 1s if all targets have the "
-        "throughput profile",
+        "gather events for so long, so that many share a call, or up to "
+        f"{QUIET_WINDOW_SECONDS} s while few come; 1s if all targets have the throughput profile",
         default="0",
         example="1s",
         limits=Limits("1s", "5m", or_zero=True),

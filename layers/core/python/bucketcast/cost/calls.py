@@ -1,4 +1,4 @@
-"""The number of calls to AWS per event, by the events that ingest gets at once."""
+"""The number of calls to AWS per event, by what Lambda's pollers of a queue do."""
 
 import math
 from typing import Final
@@ -11,8 +11,10 @@ POLLERS: Final = 5
 """Pollers that Lambda has for a queue, also for an idle one."""
 POLL_SECONDS: Final = 20
 """The seconds that a poll of an empty queue waits."""
-BATCH_SECONDS: Final = 0.1
-"""The seconds that a poller is busy with a batch; an assumption, not measured on AWS."""
+RECEIVE_SECONDS: Final = 0.01
+"""The seconds that a poll takes which finds messages; an assumption, not measured on AWS."""
+BATCH_SECONDS: Final = 0.08
+"""The seconds that a poller is busy with a batch; another one."""
 UNIT_BYTES: Final = 65_536
 COMPRESSION: Final = 10
 """The factor by which our messages compress events."""
@@ -21,16 +23,29 @@ COMPRESSION: Final = 10
 def at_once(rate: float, window: float) -> float:
     """Return the messages that a function gets at once, at so many a second.
 
-    `window` is the seconds for which they are gathered. Without one messages do not wait: a batch
-    has several only if all pollers are busy.
+    Each poller gathers its own share for `window` seconds from its first message on. Without one
+    messages do not wait: a batch has several only if all pollers are busy.
     """
-    most = INGEST_WINDOW_MESSAGES if window else BATCH_MESSAGES
-    return max(1.0, min(rate * (window or BATCH_SECONDS / POLLERS), most))
+    if window:
+        return min(1 + rate * window / POLLERS, INGEST_WINDOW_MESSAGES)
+    return max(1.0, min(rate * BATCH_SECONDS / POLLERS, BATCH_MESSAGES))
 
 
-def received_together(messages: float) -> float:
-    """Return the messages of one receive call, if a function gets so many at once."""
-    return max(1.0, min(messages, MESSAGES_A_CALL))
+def received_together(rate: float, window: float) -> float:
+    """Return the messages of one receive call, at so many a second.
+
+    A poll ends with the first message that arrives, also within a window.
+    """
+    busy = RECEIVE_SECONDS if window else BATCH_SECONDS
+    return max(1.0, min(rate * busy / POLLERS, MESSAGES_A_CALL))
+
+
+def deleted_together(messages: float) -> float:
+    """Return the messages of one delete call, if a function gets about so many at once.
+
+    The last call of a batch has half as many as the others.
+    """
+    return messages / max(1.0, messages / MESSAGES_A_CALL + 0.5)
 
 
 def billed(size: float) -> int:

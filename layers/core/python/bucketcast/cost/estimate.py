@@ -106,8 +106,9 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     batches = events / together
     seconds = batches * INGEST_SECONDS[0] + events * INGEST_SECONDS[1]
     logged = batches * LOG_BYTES["ingest"][0] + events * LOG_BYTES["ingest"][1]
-    received = calls.received_together(together)
-    reads = events / received * (calls.billed(received * _RECORD_BYTES) + 1)
+    received = calls.received_together(load.events_a_day / 86_400, config.ingest_window)
+    reads = events / received * calls.billed(received * _RECORD_BYTES)
+    reads += events / calls.deleted_together(together)
     yield Line("SQS", "received and deleted by ingest", "", reads, "sqs")
     yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
     yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY_MB / 1_024, "lambda_seconds")
@@ -125,12 +126,13 @@ def _target(config: Deployment, target: TargetConfig, load: Load, events: float)
     # Ingest sends one message for a batch.
     messages = min(together * share, 1.0) / together * events
     window = target.deploy.window
-    waiting = calls.at_once(messages / DAYS_A_MONTH / 86_400, window)
+    rate = messages / DAYS_A_MONTH / 86_400
+    waiting = calls.at_once(rate, window)
     price = "sqs_fifo" if config.sync_events else "sqs"
     size = max(1.0, together * share) * _RECORD_BYTES / calls.COMPRESSION
-    received = calls.received_together(waiting)
-    queue = messages * calls.billed(size)
-    queue += messages / received * (calls.billed(received * size) + 1)
+    received = calls.received_together(rate, window)
+    queue = messages * calls.billed(size) + messages / calls.deleted_together(waiting)
+    queue += messages / received * calls.billed(received * size)
     batches = messages / waiting
     if config.sync_events:
         # One event at a time, in a message of its own.

@@ -53,7 +53,8 @@ def visibility(queue: str, timeout: int, *, gathered: int = 0) -> int:
     """
     if keeps_order(queue):
         return limits.VISIBILITY_TIMEOUTS_IN_ORDER * timeout
-    return gathered + timeout + limits.VISIBILITY_MARGIN_SECONDS
+    waits = max(gathered, limits.QUIET_WINDOW_SECONDS) if gathered else 0
+    return waits + timeout + limits.VISIBILITY_MARGIN_SECONDS
 
 
 def batches(sizes: Sequence[int]) -> Iterator[list[int]]:

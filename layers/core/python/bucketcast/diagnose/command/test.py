@@ -39,7 +39,7 @@ PAUSE_SECONDS = 1.0
 @click.command()
 @click.argument("arn", metavar="TARGET", type=params.target)
 @click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
-@params.period("--timeout", "30s", "How long to wait for the delivery.")
+@params.period("--timeout", "60s", "How long to wait for the delivery.")
 @shared
 def command(out: Output, arn: TargetArn, count: int, timeout: float) -> int:
     """Send a synthetic event through ingress queue, ingest and dispatch to one target.
