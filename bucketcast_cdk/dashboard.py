@@ -43,11 +43,11 @@ def make_dashboard(
     arns = [arn(scope, "cloudwatch", f"alarm:{alarm}") for alarm in alarms]
     widgets = [_widget("text", heading, _FULL, 2)]
     for batch in (arns[start : start + _ALARMS] for start in range(0, len(arns), _ALARMS)):
-        shown = {"title": "Alarms", "alarms": batch, "sortBy": "stateUpdatedTimestamp"}
-        widgets.append(_widget("alarm", shown, _FULL, min(2 + len(batch) // 8, 12)))
+        last_first = {"title": "Alarms", "alarms": batch, "sortBy": "stateUpdatedTimestamp"}
+        widgets.append(_widget("alarm", last_first, _FULL, min(2 + len(batch) // 8, 12)))
     for title, metrics in _graphs(stack.stack_name, queues, scope):
-        shown = {"title": title, "metrics": metrics, "region": Aws.REGION, "period": _FIVE_MINUTES}
-        widgets.append(_widget("metric", shown, _FULL // 2, 6))
+        graph = {"title": title, "metrics": metrics, "region": Aws.REGION, "period": _FIVE_MINUTES}
+        widgets.append(_widget("metric", graph, _FULL // 2, 6))
     body = stack.to_json_string({"widgets": widgets})
     cloudwatch.CfnDashboard(scope, "Dashboard", dashboard_name=name, dashboard_body=body)
     if not local:
