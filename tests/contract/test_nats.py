@@ -1,6 +1,5 @@
 """NATS alone: core, JetStream and NATS Streaming."""
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
-from nats.aio.msg import Msg
 from nats.js.api import DiscardPolicy, StreamConfig
 
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
@@ -118,10 +116,22 @@ def test_missing_stream_is_reported_until_it_is_created(jetstream: NatsServer, m
     assert target.send(events(3)) == {}
 
 
+def test_a_stream_that_confirms_nothing_is_refused(jetstream: NatsServer, make: Make) -> None:
+    jetstream.use_streams(partial(stream.replace_all, no_ack=True))
+    target = make(jetstream.settings())
+    error = reason(target, events(3))
+    assert type(error) is Retryable
+    assert "confirms nothing (no_ack): `nats stream edit" in str(error)
+    assert str(error) in probe_error(target)
+    jetstream.use_streams(stream.replace_all)
+    assert target.send(events(3)) == {}
+    assert len(jetstream.received()) == 3
+
+
 def test_server_without_jetstream_is_reported(streaming: StreamingServer, make: Make) -> None:
     settings = {**streaming.settings(), "streaming": "off", "jetstream": "on"}
     target = make(settings)
-    assert "no stream has the subject" in str(reason(target, events(1)))
+    assert "JetStream is off" in str(reason(target, events(1)))
     assert "JetStream is off" in probe_error(target)
 
 
@@ -163,22 +173,6 @@ def test_full_stream_stores_the_events_that_fit(jetstream: NatsServer, make: Mak
     failures = make(jetstream.settings()).send(events(4))
     assert {index: type(error) for index, error in failures.items()} == {2: Retryable, 3: Retryable}
     assert "maximum messages exceeded" in str(failures[2])
-
-
-def test_reply_of_a_subscriber_confirms_nothing(jetstream: NatsServer, make: Make) -> None:
-    async def answer(message: Msg) -> None:
-        await message.respond(b"thanks")
-
-    async def run() -> DeliveryError:
-        async with jetstream.connect() as client:
-            await client.subscribe("answered", cb=answer)
-            await client.flush()
-            target = make(jetstream.settings(subject="answered"))
-            return await asyncio.to_thread(reason, target, events(1))
-
-    error = asyncio.run(run())
-    assert type(error) is Retryable
-    assert "which is not a stream" in str(error)
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])

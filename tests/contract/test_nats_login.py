@@ -1,5 +1,6 @@
 """NATS's ways to log in, and its encrypted connections."""
 
+import asyncio
 import base64
 import json
 import ssl
@@ -9,8 +10,9 @@ from typing import Any, cast
 import nkeys  # type: ignore[import-untyped]
 import pytest
 from nats.aio.client import RawCredentials
+from nats.aio.msg import Msg
 
-from bucketcast.errors import NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
 from bucketcast.targets.nats import Target
 from tests.contract.case import events
 from tests.contract.target_factory import target_factory
@@ -68,6 +70,26 @@ def test_forbidden_subject_is_reported(
         allowed.probe()  # although the user may not look up the subject's stream
         assert allowed.send(events(3)) == {}
         assert len(restricted.received("ev.mine")) == 3
+
+
+def test_reply_of_a_subscriber_confirms_nothing(jetstream: NatsServer, make: Make) -> None:
+    """Nor if the user may not look up the subject's stream."""
+
+    async def answer(message: Msg) -> None:
+        await message.respond(b"thanks")
+
+    async def run() -> DeliveryError:
+        async with jetstream.connect() as client:
+            await client.subscribe("answered", cb=answer)
+            await client.flush()
+            target = make(jetstream.settings(**ALICE, subject="answered"))
+            return await asyncio.to_thread(reason, target, events(1))
+
+    rights = 'publish: "answered", subscribe: "_INBOX.>"'
+    with jetstream.configured(USERS.format(rights=rights), **ADMIN):
+        error = asyncio.run(run())
+    assert type(error) is Retryable
+    assert "which is not a stream" in str(error)
 
 
 RIGHTS = {

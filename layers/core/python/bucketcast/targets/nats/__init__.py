@@ -21,7 +21,7 @@ which are then left out, nor JetStream.
 Log in with one of `username` and `password`, `token`, `nkey_seed` or `user_credentials`. The user
 needs to publish to the subject. JetStream also needs to subscribe to `_INBOX.>`, for
 acknowledgements. Streaming needs to publish to `_STAN.>` and `_INBOX.>` instead, and to subscribe
-to `_INBOX.>`. If the user may also publish to `$JS.API.STREAM.NAMES`, `bucketcast target ls`
+to `_INBOX.>`. If the user may also publish to `$JS.API.STREAM.LIST`, `bucketcast target ls`
 detects a missing stream.
 
 `tls`, `tls_handshake_first`, `cert_authority` and `client_cert` each require an encrypted

@@ -14,7 +14,7 @@ IN_FLIGHT = 500
 PAUSE = 1.0
 """Seconds to wait for an overloaded stream."""
 
-_STREAMS = "$JS.API.STREAM.NAMES"
+_STREAMS = "$JS.API.STREAM.LIST"
 _TOO_MANY_REQUESTS = 429
 _TOO_LARGE = 10_054
 _NO_RESPONDERS = b"NATS/1.0 503"
@@ -26,9 +26,18 @@ class _Error(msgspec.Struct):
     description: str = ""
 
 
+class _Configuration(msgspec.Struct):
+    name: str
+    no_ack: bool = False
+
+
+class _Stream(msgspec.Struct):
+    config: _Configuration
+
+
 class _Response(msgspec.Struct):
     error: _Error | None = None
-    streams: list[str] | None = None
+    streams: list[_Stream] | None = None
 
 
 _decode = msgspec.json.Decoder(_Response).decode
@@ -44,6 +53,7 @@ class JetStream(Core):
     async def open(self) -> None:
         await super().open()
         await self._in_flight.open()
+        await self.probe()
 
     async def send(self, batch: Batch) -> None:
         put, subject, in_flight = self.connection.put, self.subject.encode(), self._in_flight
@@ -66,8 +76,13 @@ class JetStream(Core):
                 raise
             self.connection.permission_error = None  # the user may publish all the same
             return
-        if not _decode(reply.data).streams:
+        streams = _decode(reply.data).streams
+        if not streams:
             raise self._missing_stream()
+        if silent := next((each.config.name for each in streams if each.config.no_ack), ""):
+            raise Retryable(
+                f"the stream {silent} confirms nothing (no_ack): `nats stream edit {silent} --ack`"
+            )
 
     def _parse_reply(self, data: bytes, headers: bytes, message: Message) -> DeliveryError | None:
         if not data and headers and headers.startswith(_NO_RESPONDERS):
