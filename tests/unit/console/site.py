@@ -51,13 +51,9 @@ class Site:
 
     def change(self, name: str, /, **fields: str) -> Answer:
         """Send a form; return the page that it leads to."""
-        return self._follow(self.post(f"/changes/{name}", **fields))
+        return self.follow(self.post(f"/changes/{name}", **fields))
 
-    def follow(self, address: str) -> Answer:
-        """Return the page that an address leads to."""
-        return self._follow(self.get(address))
-
-    def _follow(self, answer: Answer) -> Answer:
+    def follow(self, answer: Answer) -> Answer:
         """Return the page that an answer leads to, once it is complete."""
         if answer.status != 303:
             return answer

@@ -146,6 +146,14 @@ def test_all_are_read_however_slow_the_calls_and_hidden_no_longer_than_that_took
     assert sqs.hidden == 0
 
 
+@pytest.mark.parametrize(
+    ("taken", "held", "seconds"),
+    [(0.1, 100_000, 10), (60.5, 100_000, 61), (9_000, 3_000, 150), (99_999, 1_000_000, 21_600)],
+)
+def test_seconds_hidden_follow_time_and_number(taken: float, held: int, seconds: int) -> None:
+    assert reader.hidden_seconds(taken, held) == seconds
+
+
 @pytest.mark.parametrize("call", ["receive", "hide"])
 @pytest.mark.parametrize("at", [1, 13])
 @pytest.mark.parametrize("interrupted", [True, False])

@@ -105,7 +105,6 @@ def test_many_events_are_measured(run: Run, deployment: Deployment) -> None:
     assert (document["count"], document["delivered"]) == (120, 120)
     assert 0 < document["p50_ms"] <= document["p99_ms"]
     assert document["per_second"] > 0
-    assert len({event.key for event in deployment.sent}) == 120
     assert len({event.id for event in deployment.sent}) == 120
     ran = run("test", WEBHOOK, "--count", "20")
     assert ran.out.startswith("20 of 20 delivered, ")

@@ -10,7 +10,7 @@ from bucketcast.aws.clients import Aws
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import Delivery, pack, unpack
-from bucketcast.delivery.policy import ATTRIBUTE, History
+from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Depth, Outgoing, Queue
 from bucketcast.dlq.aws import queues, reader
 from bucketcast.dlq.command import move as move_command
@@ -87,12 +87,6 @@ def keys(aws: MotoAws, queue: str) -> list[str]:
     return sorted(
         delivery.event.key for message in messages for delivery in unpack(message["Body"])
     )
-
-
-def histories(aws: MotoAws, queue: str) -> list[History]:
-    """Those of all messages in a queue, by body."""
-    messages = sorted(received(aws.sqs, aws.queue(queue)), key=lambda kept: str(kept["Body"]))
-    return [History.read(message["texts"].get(ATTRIBUTE, "")) for message in messages]
 
 
 def count(aws: MotoAws, queue: str) -> int:

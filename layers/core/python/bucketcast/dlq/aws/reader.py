@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 HIDDEN_SECONDS: Final = 10
 _RENEWED_SECONDS: Final = 4
 """So long before it would be visible again a message is hidden anew."""
+_HELD_A_SECOND: Final = 2 * SQS_CALL_MESSAGES
 _PATIENCE_SECONDS: Final = 30
 """So long only messages that came before, or were sent later, are received before it gives up."""
 _WAIT_SECONDS: Final = 1
@@ -127,7 +128,7 @@ class Reader:
             self._held.pop(_digest(letter.id), None)
 
     def _receive(self) -> Sequence[list[Any]]:
-        seconds = hidden_seconds(time.monotonic() - self._started)
+        seconds = hidden_seconds(time.monotonic() - self._started, len(self._held))
         return self._call(self._receive_one, [seconds] * self._threads)
 
     def _receive_one(self, seconds: int) -> list[Any]:
@@ -179,7 +180,7 @@ class Reader:
             if until > now + _RENEWED_SECONDS:
                 break
             due[digest] = receipt
-        seconds = hidden_seconds(now - self._started)
+        seconds = hidden_seconds(now - self._started, len(self._held))
         self._hide(due.values(), seconds)
         for digest, receipt in due.items():
             del self._held[digest]
@@ -210,14 +211,15 @@ class Reader:
             wait(calls)
 
 
-def hidden_seconds(taken: float) -> int:
+def hidden_seconds(taken: float, held: int) -> int:
     """Return for how long a reading that has taken so many seconds hides a message.
 
-    The more letters there are the longer it takes, and the more of them it has to hide anew: with
-    this time these calls are no more than those that read, at whatever speed. If it is killed, its
-    messages are visible again after as long as it ran, or `HIDDEN_SECONDS`.
+    What it `held` it has to hide anew: so that takes no more calls than to read does, at whatever
+    speed, and some two a second when it only waits. If it is killed, its messages are visible again
+    after as long as it ran at the most, or `HIDDEN_SECONDS`.
     """
-    return min(max(HIDDEN_SECONDS, ceil(taken)), LONGEST_HIDDEN_SECONDS)
+    seconds = min(ceil(taken), held // _HELD_A_SECOND, LONGEST_HIDDEN_SECONDS)
+    return max(HIDDEN_SECONDS, seconds)
 
 
 def letter(message: Any) -> Letter:

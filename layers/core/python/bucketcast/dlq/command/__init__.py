@@ -15,7 +15,7 @@ def command() -> None:
     listed and named by their queue.
 
     A command applies to what is there when it begins. It hides that from other readers until it
-    ends or is interrupted; if it is killed, for as long as it ran, ten seconds at the least.
+    ends or is interrupted; if it is killed, for as long as it ran at the most, or ten seconds.
     """
 
 

@@ -138,6 +138,6 @@ def unread_notes(selection: Selection, reader: Reader, hint: str = "") -> list[s
         notes.append(
             f"{name}: about {left:,} messages were in flight elsewhere and not read: "
             "another command reads them, or one was killed: then they are visible again after as "
-            f"long as it ran, {HIDDEN_SECONDS} seconds at the least"
+            f"long as it ran at the most, or {HIDDEN_SECONDS} seconds"
         )
     return notes
