@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,8 +66,9 @@ class Job(NamedTuple):
         """Run the job, and return its result."""
         folder = f"{self.arguments['run']}/{name}"
         values = {**self.arguments, "run": folder, **options}
+        source = values.pop("source")  # this Spark has its files in folders, which no job takes
         argv = [word for key, value in values.items() for word in (f"--{key}", value)]
-        settings = parse(Reconcile, argv)
+        settings = replace(parse(Reconcile, argv), source=source)
         with Run(folder) as run:
             reconcile(spark, settings, run)
         result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
