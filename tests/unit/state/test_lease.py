@@ -62,16 +62,6 @@ def test_a_run_that_was_started_twice_has_one_lease(machine: Machine) -> None:
     assert not machine.lease("run-1").take()
 
 
-def test_a_lease_that_is_not_renewed_expires(machine: Machine) -> None:
-    killed, next_ = machine.lease("killed"), machine.lease("next")
-    killed.take()
-    machine.now += LEASE_MS - 1
-    assert not next_.take()
-    machine.now += 1
-    assert next_.take()
-    assert next_.owner() == "next"
-
-
 def test_a_renewal_puts_the_end_off(machine: Machine) -> None:
     alive, next_ = machine.lease("alive"), machine.lease("next")
     alive.take()

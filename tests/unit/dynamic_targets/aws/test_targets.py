@@ -1,11 +1,10 @@
 """Dynamic targets: made, changed and removed by calls that may be killed at any step."""
 
-import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
 from bucketcast.delivery.alarms import queue_alarms
@@ -257,53 +256,36 @@ def test_fifo_stack_creates_fifo_queues(account: Account) -> None:
     assert_only(account, "hunter2")
 
 
+@pytest.mark.parametrize("killed", ["creation", "change", "removal", "discard", "return"])
 @pytest.mark.parametrize("step", range(16))
-def test_killed_change_leaves_the_old_or_the_new_target(account: Account, step: int) -> None:
-    put(account.targets())
-    _killed(account, step, lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}))
-    expire(account)
-    account.targets().sweep()
-    (target,) = account.table.targets()
-    assert_only(account, account.secret_texts()[target.secret]["auth_token"])
-    put(account.targets(), {**HIDDEN, "auth_token": "newest"})
-    assert_only(account, "newest")
-
-
-@pytest.mark.parametrize("killed", ["creation", "removal", "discard"])
-@pytest.mark.parametrize("step", range(16))
-def test_killed_creation_or_removal_leaves_a_whole_target_or_none(
+def test_killed_call_leaves_a_whole_target_or_none(
     account: Account, step: int, killed: str
 ) -> None:
-    if killed == "creation":
-        _killed(account, step, lambda: put(account.targets()))
-    else:
+    """A `return` is the second creation of a target whose events wait."""
+    waiting: set[str] = set()
+    if killed != "creation":
         put(account.targets())
-        discard = killed == "discard"
-        _killed(account, step, lambda: account.targets().remove(HOOK, discard=discard))
-    expire(account)
-    account.targets().sweep()
-    account.now += RECHECK_SECONDS + 1
-    account.targets().sweep()
-    if account.table.targets():
-        assert_only(account, "hunter2")
-    else:
+    if killed == "return":
+        (before,) = account.table.targets()
+        account.fill(before.queue)
+        account.targets().remove(HOOK)
+        waiting = {before.queue, before.dead}
+    calls = {
+        "change": lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}),
+        "removal": lambda: account.targets().remove(HOOK),
+        "discard": lambda: account.targets().remove(HOOK, discard=True),
+    }
+    _killed(account, step, calls.get(killed, lambda: put(account.targets())))
+    for seconds in (LEASE_SECONDS, RECHECK_SECONDS):
+        account.now += seconds + 1
+        account.targets().sweep()
+    assert account.queues() >= waiting
+    if not waiting and (targets := account.table.targets()):
+        assert_only(account, account.secret_texts()[targets[0].secret]["auth_token"])
+    elif not waiting:
         assert_empty(account)
-    put(account.targets())
-    assert_only(account, "hunter2")
-
-
-@pytest.mark.parametrize("step", range(16))
-def test_killed_second_creation_keeps_waiting_events(account: Account, step: int) -> None:
-    put(account.targets())
-    (before,) = account.table.targets()
-    account.fill(before.queue)
-    account.targets().remove(HOOK)
-    _killed(account, step, lambda: put(account.targets()))
-    expire(account)
-    account.targets().sweep()
-    assert account.queues() == {before.queue, before.dead}
-    put(account.targets())
-    assert_only(account, "hunter2")
+    put(account.targets(), {**HIDDEN, "auth_token": "newest"})
+    assert_only(account, "newest")
 
 
 def _killed(account: Account, step: int, call: object) -> None:
@@ -370,6 +352,15 @@ def test_call_waits_for_another_and_then_reports_it(account: Account) -> None:
     assert_only(account, "hunter2")
 
 
+def test_call_waits_until_another_has_ended(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = account.targets(timeout=30.0)
+    other = targets._tasks.begin(HOOK)
+    monkeypatch.setattr(time, "sleep", lambda _: account.table.release(other))
+    assert put(targets) == "created"
+
+
 def test_step_with_a_lost_answer_is_repeated(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -416,34 +407,3 @@ def test_call_that_lost_its_task_changes_nothing(
     assert account.mapped() == {target.queue}
     assert account.queues() == {target.queue, target.dead}
     assert len(account.secret_texts()) == 1
-
-
-@pytest.fixture
-def calls_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let moto answer one call at a time: its DynamoDB fails where two threads write at once."""
-    answer, turn = BotocoreStubber.__call__, threading.RLock()
-
-    def answer_in_turn(*args: object, **kwargs: object) -> object:
-        with turn:
-            return answer(*args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(BotocoreStubber, "__call__", answer_in_turn)
-
-
-@pytest.mark.usefixtures("calls_in_turn")
-def test_simultaneous_calls_create_separate_targets(account: Account) -> None:
-    names = [f"t{n}" for n in range(12)]
-
-    def make(name: str) -> None:
-        account.targets(timeout=30.0).put("webhook", name, OPEN)
-
-    threads = [threading.Thread(target=make, args=(name,)) for name in names * 2]
-    for entry in threads:
-        entry.start()
-    for entry in threads:
-        entry.join()
-    stored = account.table.targets()
-    assert sorted(entry.id for entry in stored) == sorted(names)
-    assert account.mapped() == {entry.queue for entry in stored}
-    assert account.queues() == {name for entry in stored for name in (entry.queue, entry.dead)}
-    assert account.table.tasks() == []

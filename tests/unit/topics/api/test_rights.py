@@ -12,7 +12,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.state.items import Topic
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.web.secure import secure
-from tests.unit.dynamic_targets.account import Account
+from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.topics.api.sns_calls import Server, refused
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"
@@ -115,10 +115,11 @@ def test_a_login_is_accepted_over_https_and_never_returned(account: Account) -> 
     assert endpoint["HasStoredSecret"] is True
     assert endpoint["EndpointAddress"] == "https://h/x"
     assert "hunter2" not in str(answer) + str(ann.list_topics())
-    assert "hunter2" in str(account.secret_texts())
     ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="x")
-    (secret,) = account.secret_texts().values()
+    ((name, secret),) = account.secret_texts().items()
+    assert name.startswith(f"{DYNAMIC.secrets}webhook-"), "what its function may read"
     assert secret["push-endpoint"] == LOGIN["push-endpoint"]
+    assert "hunter2" not in str(account.dynamodb.scan(TableName=account.table_name)["Items"])
 
 
 @pytest.mark.parametrize(

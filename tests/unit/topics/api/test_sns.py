@@ -135,12 +135,6 @@ def test_unknown_attribute_cannot_be_set(ann: Any) -> None:
         ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqeData", AttributeValue="x")
 
 
-def test_the_path_of_a_certificate_is_refused(ann: Any) -> None:
-    given = {"push-endpoint": "https://h", "ca-location": "/etc/passwd"}
-    with pytest.raises(ClientError, match="allowed is a certificate as PEM text"):
-        ann.create_topic(Name="t1", Attributes=given)
-
-
 def test_action_unknown_to_ceph_is_refused(ann: Any) -> None:
     assert refused(lambda: ann.publish(TopicArn=T1, Message="x")) == ("MethodNotAllowed", 405)
 

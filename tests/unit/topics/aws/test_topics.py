@@ -1,4 +1,4 @@
-"""Topics: made, changed and deleted by calls that may be killed at any step."""
+"""Topics: what they have beyond other dynamic targets."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,24 +26,11 @@ def put(account: Account, given: Mapping[str, str], arn: TopicArn = T1, owner: s
     return account.topics(setup).put(arn, lambda *_: DesiredTopic(owner, parse_attributes(given)))
 
 
-def delete(account: Account) -> bool:
-    return account.topics().delete(T1, lambda _: None)
-
-
 def clean_up(account: Account) -> None:
     """What later calls do."""
     for _ in range(2):
         account.now += LEASE_SECONDS + 1
         account.targets().sweep()
-
-
-def assert_empty(account: Account) -> None:
-    assert account.table.topic(T1) is None
-    assert account.queues() == set()
-    assert account.mapped() == set()
-    assert account.secret_texts() == {}
-    assert account.table.targets() == []
-    assert account.table.tasks() == []
 
 
 def it_is_whole(account: Account) -> Topic:
@@ -57,17 +44,6 @@ def it_is_whole(account: Account) -> Topic:
     assert account.mappings() == ([(topic.queue, function)] if topic.queue else [])
     assert set(account.secret_texts()) == {topic.secret} - {""}
     return topic
-
-
-def test_login_is_only_in_secrets_manager(account: Account) -> None:
-    made = put(account, LOGIN)
-    rows = account.dynamodb.scan(TableName=account.table_name)["Items"]
-    assert "hunter2" not in str(rows)
-    assert "hunter2" not in repr(made)
-    token = account.secret_texts()[made.secret].pop("auth_token")
-    assert token.startswith("Basic ")
-    assert made.settings["auth_token"] == f"secret:{made.secret}#auth_token"
-    assert made.secret.startswith(f"{DYNAMIC.secrets}webhook-")
 
 
 def test_a_topic_accepts_every_change_and_keeps_its_queue(account: Account) -> None:
@@ -84,15 +60,6 @@ def test_a_topic_accepts_every_change_and_keeps_its_queue(account: Account) -> N
     put(account, {"push-endpoint": "http://h/y"})
     it_is_whole(account)
     assert account.queues() == set()
-
-
-def test_deleting_removes_everything_and_twice_is_no_error(account: Account) -> None:
-    put(account, LOGIN)
-    (target,) = account.table.targets()
-    account.fill(target.queue)
-    assert delete(account)
-    assert_empty(account)
-    assert not delete(account)
 
 
 @pytest.mark.parametrize("step", range(-1, 20))
@@ -140,7 +107,8 @@ def test_kind_without_a_function_is_refused(account: Account) -> None:
     given = {"push-endpoint": "kafka://r"}
     with pytest.raises(TopicError, match="no function for dynamic targets of kind kafka"):
         put(account, given)
-    assert_empty(account)
+    assert account.table.topic(T1) is None
+    assert account.table.tasks() == []
 
 
 def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:
