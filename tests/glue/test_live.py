@@ -1,10 +1,9 @@
 """The distributed listing equals boto3's own, with the local S3.
 
 The local S3 differs from S3 in three ways. It ignores `encoding-type=url`, so keys and markers with
-characters that XML does not have get the response 500; S3 encodes them and boto3 decodes them, as
-in the stubbed response below. With a delimiter its pages end after a common prefix; no test here
-uses one. And a version marker does not skip an object that is older than its bucket's versioning:
-boto3's own pages repeat it.
+characters that XML does not have get the response 500; S3 encodes them and boto3 decodes them. With
+a delimiter its pages end after a common prefix; no test here uses one. And a version marker does
+not skip an object that is older than its bucket's versioning: boto3's own pages repeat it.
 """
 
 from collections.abc import Callable, Iterator
@@ -176,21 +175,3 @@ def test_a_bucket_that_may_not_be_listed_names_the_option(spark: SparkSession) -
         stubber.add_client_error("get_bucket_versioning", "AccessDenied", "Access Denied")
         with pytest.raises(BucketcastError, match=r"GetBucketVersioning.*`buckets` in \[pipe"):
             live.read(spark, "theirs")
-
-
-@pytest.mark.usefixtures("aws")
-def test_encoded_keys_are_decoded() -> None:
-    entry = {
-        "Key": "a%01b%2B+c",
-        "VersionId": "1",
-        "IsLatest": True,
-        "LastModified": datetime.now(UTC),
-        "ETag": '"0"',
-        "Size": 0,
-        "StorageClass": "STANDARD",
-    }
-    response = {"EncodingType": "url", "IsTruncated": False, "Versions": [entry]}
-    with Stubber(client("s3")) as stubber:
-        stubber.add_response("list_object_versions", response)
-        (row,) = live.list_range("bucket", "", Range(), versioned=True)
-    assert row.key == "a\x01b+ c"

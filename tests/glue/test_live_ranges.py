@@ -163,10 +163,6 @@ def test_a_giant_is_cut_wherever_it_is(shape: str) -> None:
         assert keys.calls <= calls
 
 
-def test_an_empty_bucket_is_one_range() -> None:
-    assert plan(bucket([]).read_page, PARTS) == [Range()]
-
-
 def test_a_page_of_keys_is_one_range_and_one_call() -> None:
     few = bucket([f"{nth}" for nth in range(KEYS_PER_PAGE)])
     assert plan(few.read_page, PARTS) == [Range()]

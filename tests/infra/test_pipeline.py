@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bucketcast.settings.pipeline import DEPLOYED
 from tests.infra.conftest import ROOT, TYPICAL, Make, Synthesised
 from tests.infra.resource_policies import listed
 
@@ -48,8 +49,17 @@ def test_a_stack_without_the_table_has_no_job(typical: Synthesised) -> None:
     assert not typical.of_type("AWS::Glue::Job")
 
 
-@pytest.mark.parametrize("name", ["scan", "backfill", "reconcile"])
-def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("scan", {"--state", "--ingress", "--table"}),
+        ("backfill", {"--table", "--timeout"}),
+        ("reconcile", {"--table"}),
+    ],
+)
+def test_a_job_is_pinned_and_carries_the_package(
+    pipeline: Synthesised, name: str, own: set[str]
+) -> None:
     job = pipeline.properties("AWS::Glue::Job", Name=f"Bucketcast-{name}")
     assert (job["GlueVersion"], job["WorkerType"], job["NumberOfWorkers"]) == ("6.0", "G.1X", 10)
     assert (job["Command"]["Name"], job["Command"]["PythonVersion"]) == ("glueetl", "3")
@@ -57,18 +67,13 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
     # S3 delivers an account's reports at about the same time: a run beyond the limit waits.
     assert job["JobRunQueuingEnabled"] is True
     arguments = job["DefaultArguments"]
+    assert own == arguments.keys() & {f"--{option}" for option in DEPLOYED}
     assert arguments["--job-bookmark-option"] == "job-bookmark-disable"
     assert arguments["--enable-auto-scaling"] == "true"
     assert "spark.sql.session.timeZone=UTC" in _join(arguments["--conf"])
     assert "spark.default.parallelism=36" in _join(arguments["--conf"])  # 9 workers of 4 cores
     assert "--extra-py-files" in arguments
     assert "--additional-python-modules" not in arguments  # deprecated, and needs a network
-
-
-def test_each_job_has_the_arguments_of_the_deployment(pipeline: Synthesised) -> None:
-    assert _arguments(pipeline, "scan") >= {"--state", "--ingress", "--table"}
-    assert _arguments(pipeline, "backfill") >= {"--table"}
-    assert _arguments(pipeline, "reconcile") >= {"--table"}
 
 
 def test_reconcile_alone_reads_the_secrets_of_dynamic_mirrors(make: Make) -> None:
@@ -261,12 +266,6 @@ def _called(source: str, service: str) -> set[str]:
             case ast.Call(ast.Attribute(_, "get_paginator"), [ast.Constant(value)]):
                 calls.add(str(value))
     return calls
-
-
-def _arguments(synthesised: Synthesised, job: str) -> set[str]:
-    return set(
-        synthesised.properties("AWS::Glue::Job", Name=f"Bucketcast-{job}")["DefaultArguments"]
-    )
 
 
 def _join(value: Any) -> str:
