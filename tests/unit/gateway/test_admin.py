@@ -9,11 +9,14 @@ import pytest
 from botocore.awsrequest import AWSRequest
 from starlette.applications import Starlette
 
+from bucketcast.destination import TopicArn
 from bucketcast.dynamic_targets.kvs import REDACTED
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.routes import PREFIX, Admin
 from bucketcast.gateway.app import build
 from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.topics.attributes import parse_attributes
+from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.users import Account
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import S3Error
@@ -80,12 +83,18 @@ def server(aws: MotoAws) -> Server:
 SET = "notify_redis:1 address=cache.example.org:6379 key=events format=access password=hunter2"
 
 
-def test_set_creates_a_target_and_get_shows_it(server: Server) -> None:
+def test_set_creates_a_target_and_get_shows_it(server: Server, aws: MotoAws) -> None:
+    """A topic is a target, too, but none that MinIO's clients may name."""
+    topic = parse_attributes({"push-endpoint": "http://h", "persistent": "true"})
+    arn = TopicArn("r", "", "t")
+    topics_of("Bucketcast", TABLE, aws).put(arn, lambda *_: DesiredTopic("ann", topic))
     assert server.put("/set-config-kv", SET) == (200, "")
     printed = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
     assert printed.startswith('notify_redis:1 address="cache.example.org:6379" key="events" ')
     assert f'password="{REDACTED}"' in printed
-    assert "hunter2" not in server.text("GET", "/config")
+    config = server.text("GET", "/config")
+    assert "hunter2" not in config
+    assert arn.id not in config
     status, _, body = server("GET", "/info")
     put = json.loads(body)
     assert (status, put["sqsARN"]) == (

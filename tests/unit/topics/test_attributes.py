@@ -61,7 +61,6 @@ def test_invalid_endpoints_are_refused_without_their_password(endpoint: str) -> 
         ("amqp-ack-level", "all", "none or broker or routable"),
         ("kafka-ack-level", "routable", "none or broker"),
         ("mechanism", "GSSAPI", "PLAIN or SCRAM-SHA-256 or SCRAM-SHA-512"),
-        ("http-ack-level", "99", "any, non-error or a status"),
         ("time_to_live", "-1", "a whole number"),
         ("max_retries", "1.5", "a whole number"),
         ("retry_sleep_duration", "99999999999", "a whole number"),

@@ -101,6 +101,7 @@ class DeployedTarget:
 
     @property
     def is_topic(self) -> bool:
+        """Whether it is a topic, which only calls about topics show and change."""
         return isinstance(self.dynamic, Topic)
 
     @property

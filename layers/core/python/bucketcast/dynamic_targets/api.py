@@ -118,7 +118,7 @@ class AdminConfig:
 
     def _lines(self, deployment: Deployed, kind: str) -> Iterator[tuple[DeployedTarget, str]]:
         for target in deployment.all_targets:
-            if target.kind != kind or (target.dynamic and target.dynamic.state == "kept"):
+            if target.kind != kind or target.is_topic or target.state == "kept":
                 continue
             values = self._values(target)
             off = values.pop("enable", "on") != "on"

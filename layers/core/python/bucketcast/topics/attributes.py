@@ -31,7 +31,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _SWITCHES: Final = frozenset({"cloudevents", "persistent", TLS, "verify-ssl"})
 _NUMBERS: Final = frozenset({"max_retries", "retry_sleep_duration", "time_to_live"})
-_TEXTS: Final = frozenset({"amqp-exchange", "ca-location", "http-ack-level", BROKERS})
+_TEXTS: Final = frozenset({"amqp-exchange", "ca-location", BROKERS})
 KNOWN: Final = OWN | _LOGIN | _SWITCHES | _NUMBERS | _TEXTS | _WORDS.keys()
 """Attributes that may be parameters with their own name, and may be changed one by one."""
 _TRUE: Final = ("true", "1")
@@ -44,7 +44,6 @@ _MOST_SECRET: Final = 16_384
 """Secrets Manager's limit is 64 KiB, and a target's secret also holds the certificates."""
 _LONGEST_ENDPOINT: Final = 8_192
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
-_HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +123,6 @@ def _normalize(key: str, value: str) -> str:
         return _normalize_number(key, value)
     if key in _WORDS and value not in _WORDS[key]:
         raise invalid(key, repr(value), " or ".join(_WORDS[key]))
-    if key == "http-ack-level" and not _HTTP_ACK.fullmatch(value):
-        raise invalid(key, repr(value), "any, non-error or a status, 100 to 599")
     return value
 
 

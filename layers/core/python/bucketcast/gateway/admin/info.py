@@ -5,7 +5,7 @@ from importlib import metadata
 from typing import Any
 
 from bucketcast.deployment.status import Status
-from bucketcast.destination import Destination, TargetArn
+from bucketcast.destination import TargetArn
 
 
 def server_info(statuses: Sequence[Status], host: str, uptime: int) -> dict[str, Any]:
@@ -14,9 +14,8 @@ def server_info(statuses: Sequence[Status], host: str, uptime: int) -> dict[str,
     They know two words only.
     """
     notifications = [
-        {named.type: [{each.target.id: {"status": _status(each)}}]}
+        {TargetArn.parse(each.target.arn).type: [{each.target.id: {"status": _status(each)}}]}
         for each in statuses
-        if isinstance(named := Destination.of(each.target.arn), TargetArn)
     ]
     server = {
         "state": "online",

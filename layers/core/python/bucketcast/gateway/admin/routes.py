@@ -145,7 +145,7 @@ class Admin:
 
         def info() -> dict[str, Any]:
             deployment = self._deployment()
-            targets = deployment.all_targets
+            targets = [each for each in deployment.all_targets if not each.is_topic]
             reports, table = health(targets, self._aws), deployment.state_table
             return server_info(read_statuses(targets, reports, table, self._aws)[0], host, uptime)
 
