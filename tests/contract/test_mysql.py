@@ -18,11 +18,10 @@ from bucketcast.errors import (
     TimedOut,
 )
 from bucketcast.targets.mysql import client, sql
-from tests.contract.case import DAY, HANGS_AFTER
+from tests.contract.case import DAY, DELETE, HANGS_AFTER, PUT, event
 from tests.contract.mirrors import rows
 from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.oracle import Row
-from tests.contract.tables import DELETE, PUT, event, put
 from tests.servers import Server
 from tests.servers.mysql import DATABASE, MysqlServer
 
@@ -35,19 +34,19 @@ def mysql(server: Callable[[str], Server]) -> MysqlServer:
 def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
     keys = ["a", "A", "a ", "a  ", "ä", "a\u0308", "k" * 1024, "k" * 1023 + "K", "😀" * 256]
     with target(mysql) as mirror:
-        assert mirror.send([put(key, at) for at, key in enumerate(keys, 1)]) == {}
+        assert mirror.send([event(key, at) for at, key in enumerate(keys, 1)]) == {}
         assert len(rows(mysql.received())) == len(keys)
-        removals = [event(DELETE, key, 99) for key in ("A", "a ", "a\u0308")]
-        assert mirror.send([*removals, put("a", 100)]) == {}
-    assert set(rows(mysql.received())) == {f"b/{key}" for key in keys} - {
-        f"b/{removal.key}" for removal in removals
+        removals = [event(key, 99, DELETE) for key in ("A", "a ", "a\u0308")]
+        assert mirror.send([*removals, event("a", 100)]) == {}
+    assert set(rows(mysql.received())) == {f"uploads/{key}" for key in keys} - {
+        f"uploads/{removal.key}" for removal in removals
     }
 
 
 def test_tables_have_minios_columns(mysql: MysqlServer) -> None:
     for form in ("namespace", "access"):
         with target(mysql, table=form, format=form) as opened:
-            opened.send([put("a", 1)])
+            opened.send([event("a", 1)])
     columns = mysql.rows(
         "SELECT table_name, column_name, column_type, is_nullable, collation_name, column_key,"
         " extra FROM information_schema.columns WHERE table_schema = %s"
@@ -93,7 +92,7 @@ def test_a_table_that_cannot_store_all_keys_is_refused_with_the_hint(
     mysql.rows(f"CREATE TABLE events ({columns})")
     with target(mysql) as mirror:
         with pytest.raises(Retryable, match=hint):
-            raise refusal(mirror, [put("a", 1)])
+            raise refusal(mirror, [event("a", 1)])
         with pytest.raises(Retryable, match=hint):
             mirror.probe()
 
@@ -101,13 +100,13 @@ def test_a_table_that_cannot_store_all_keys_is_refused_with_the_hint(
 def test_a_foreign_table_is_not_used_as_the_guard(mysql: MysqlServer) -> None:
     mysql.rows("CREATE TABLE events_guard (id INT)")
     with target(mysql) as mirror, pytest.raises(Retryable, match=r"events_guard.*move it away"):
-        raise refusal(mirror, [put("a", 1)])
+        raise refusal(mirror, [event("a", 1)])
 
 
 def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) -> None:
     with global_variable(mysql, "time_zone", "'+05:30'"), target(mysql, format="access") as log:
-        assert log.send([put("a\0\\'", 1_999), event(DELETE, "a", 2), put("a", 1)]) == {}
-        assert log.send([put("b", 61_003)]) == {}
+        assert log.send([event("a\0\\'", 1_999), event("a", 2, DELETE), event("a", 1)]) == {}
+        assert log.send([event("b", 61_003)]) == {}
     arrivals = mysql.received()
     assert [item.time for item in arrivals] == [
         f"{DAY}T03:00:01+00:00",
@@ -122,8 +121,8 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
 def test_an_event_over_max_allowed_packet_waits_alone(mysql: MysqlServer, form: str) -> None:
-    batch = [put(f"k{at}", at, etag="e" * 400_000) for at in range(1, 7)]
-    batch[2] = put("large", 3, etag="e" * 1_100_000)
+    batch = [event(f"k{at}", at, etag="e" * 400_000) for at in range(1, 7)]
+    batch[2] = event("large", 3, etag="e" * 1_100_000)
     with (
         global_variable(mysql, "max_allowed_packet", "1048576"),
         target(mysql, format=form) as mirror,
@@ -139,9 +138,9 @@ def test_an_event_over_max_allowed_packet_waits_alone(mysql: MysqlServer, form: 
 def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
     dsn = mysql.dsn(parameters="?maxAllowedPacket=8192")
     with target(mysql, dsn_string=dsn) as mirror:
-        failures = mirror.send([put("a", 1), put("b", 2, etag="e" * 5000)])
+        failures = mirror.send([event("a", 1), event("b", 2, etag="e" * 5000)])
     assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(mysql.received())) == {"b/a"}
+    assert set(rows(mysql.received())) == {"uploads/a"}
 
 
 @pytest.fixture(autouse=True)
@@ -184,16 +183,16 @@ def test_a_put_sees_the_newer_removal_that_it_waited_for(
     mysql.rows(f"SET GLOBAL TRANSACTION ISOLATION LEVEL {isolation}")
     try:
         with target(mysql) as first, target(mysql) as other, ThreadPoolExecutor(2) as pool:
-            assert first.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
+            assert first.send([event("b", 1)]) == other.send([event("c", 1)]) == {}
             with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
-                removal = pool.submit(other.send, [event(DELETE, "a", 9)])
+                removal = pool.submit(other.send, [event("a", 9, DELETE)])
                 wait_for_a_lock(mysql)
-                older = pool.submit(first.send, [put("a", 5)])
+                older = pool.submit(first.send, [event("a", 5)])
                 wait_for_a_lock(mysql, 2)
             assert removal.result() == older.result() == {}
     finally:
         mysql.rows("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    assert set(rows(mysql.received())) == {"b/b", "b/c"}
+    assert set(rows(mysql.received())) == {"uploads/b", "uploads/c"}
 
 
 def test_a_batch_waits_while_a_lock_is_held(
@@ -201,12 +200,12 @@ def test_a_batch_waits_while_a_lock_is_held(
 ) -> None:
     wait_for_locks(monkeypatch, 1)
     with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
         with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
-            reason = refusal(mirror, [put("a", 2), event(DELETE, "b", 2)])
+            reason = refusal(mirror, [event("a", 2), event("b", 2, DELETE)])
         assert type(reason) is TimedOut
         assert "holds a lock" in str(reason)
-        assert mirror.send([put("a", 2)]) == {}
+        assert mirror.send([event("a", 2)]) == {}
 
 
 def test_a_row_that_another_inserts_is_locked(
@@ -214,11 +213,11 @@ def test_a_row_that_another_inserts_is_locked(
 ) -> None:
     wait_for_locks(monkeypatch, 1)
     with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
-        with locked(mysql, "INSERT INTO events (key_name, value) VALUES ('b/new', NULL)"):
-            failures = mirror.send([put("new", 2), put("b", 2)])
+        mirror.send([event("a", 1)])
+        with locked(mysql, "INSERT INTO events (key_name, value) VALUES ('uploads/new', NULL)"):
+            failures = mirror.send([event("new", 2), event("b", 2)])
         assert {index: type(error) for index, error in failures.items()} == {0: Retryable}
-    assert set(rows(mysql.received())) == {"b/a", "b/b"}
+    assert set(rows(mysql.received())) == {"uploads/a", "uploads/b"}
 
 
 def test_a_server_that_cannot_tell_locked_rows_timed_out(
@@ -227,41 +226,41 @@ def test_a_server_that_cannot_tell_locked_rows_timed_out(
     wait_for_locks(monkeypatch, 1)
     monkeypatch.setattr(sql, "SKIP_LOCKED", " FOR UPDATE OF NO SUCH SYNTAX")
     with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
         with locked(mysql, "SELECT * FROM events FOR UPDATE"):
-            assert type(refusal(mirror, [put("a", 2)])) is TimedOut
-        assert mirror.send([put("a", 2)]) == {}
+            assert type(refusal(mirror, [event("a", 2)])) is TimedOut
+        assert mirror.send([event("a", 2)]) == {}
 
 
 def test_a_deadlock_retries_the_whole_batch(mysql: MysqlServer) -> None:
     with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
         mysql.rows("CREATE TABLE weight (id INT PRIMARY KEY)")
         many = ",".join(f"({number})" for number in range(1000))
-        lock = "SELECT * FROM events WHERE key_name = 'b/a' FOR UPDATE"
+        lock = "SELECT * FROM events WHERE key_name = 'uploads/a' FOR UPDATE"
         # The server aborts the transaction that wrote less.
         with locked(mysql, f"INSERT INTO weight VALUES {many}", lock) as admin:
-            sending = pool.submit(refusal, mirror, [put("a", 2), put("b", 2)])
+            sending = pool.submit(refusal, mirror, [event("a", 2), event("b", 2)])
             wait_for_a_lock(mysql)
             admin.execute("SELECT * FROM events_guard FOR UPDATE")
             reason = sending.result()
         assert type(reason) is Retryable
         assert "Deadlock" in str(reason)
-        assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 1}
-        assert mirror.send([put("a", 2), put("b", 2)]) == {}
+        assert {key: row.size for key, row in rows(mysql.received()).items()} == {"uploads/a": 1}
+        assert mirror.send([event("a", 2), event("b", 2)]) == {}
 
 
 def test_an_emptied_guard_still_has_locks(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
-        mirror.send([put("a", 1), event(DELETE, "b", 2)])
+        mirror.send([event("a", 1), event("b", 2, DELETE)])
         mysql.rows("DELETE FROM events_guard")
-        assert mirror.send([put("a", 2), event(DELETE, "c", 2)]) == {}
+        assert mirror.send([event("a", 2), event("c", 2, DELETE)]) == {}
     assert len(mysql.rows("SELECT id FROM events_guard")) == 64 + 1
 
 
 def test_a_read_only_server_is_not_connected(mysql: MysqlServer) -> None:
     with target(mysql) as mirror, global_variable(mysql, "read_only", "ON"):
-        reason = refusal(mirror, [put("a", 1)])
+        reason = refusal(mirror, [event("a", 1)])
     assert isinstance(reason, NotConnected)
     assert "takes no writes" in str(reason)
 
@@ -269,6 +268,6 @@ def test_a_read_only_server_is_not_connected(mysql: MysqlServer) -> None:
 def test_the_servers_own_sql_mode_changes_nothing(mysql: MysqlServer) -> None:
     modes = "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
     with global_variable(mysql, "sql_mode", modes), target(mysql) as mirror:
-        assert mirror.send([put('it\'s \\ "so"', 1, etag="\\'")]) == {}
-        assert type(refusal(mirror, [put("x" * 4000, 2)])) is Rejected
-    assert rows(mysql.received()) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
+        assert mirror.send([event('it\'s \\ "so"', 1, etag="\\'")]) == {}
+        assert type(refusal(mirror, [event("x" * 4000, 2)])) is Rejected
+    assert rows(mysql.received()) == {'uploads/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}

@@ -11,9 +11,9 @@ import trustme
 from bucketcast.errors import NotAuthorized, NotConnected, Retryable
 from bucketcast.targets import base
 from bucketcast.targets.mysql import Target
+from tests.contract.case import DELETE, event
 from tests.contract.diagnoses import fault
 from tests.contract.mysql_target import global_variable, refusal, target
-from tests.contract.tables import DELETE, event, put
 from tests.servers import Server
 from tests.servers.mysql import MysqlServer
 
@@ -25,14 +25,14 @@ def mysql(server: Callable[[str], Server]) -> MysqlServer:
 
 def test_missing_rights_are_named(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
     mysql.rows("CREATE USER IF NOT EXISTS poor@'%' IDENTIFIED BY 'poor-s3cret'")
     mysql.rows("GRANT SELECT, INSERT, UPDATE ON bucketcast.* TO poor@'%'")
     with target(mysql, dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror:
         with pytest.raises(Retryable, match=r"DELETE command denied.*events.*grant it"):
             mirror.probe()
         with pytest.raises(Retryable, match=r"DELETE command denied.*grant it"):
-            raise refusal(mirror, [event(DELETE, "a", 2)])
+            raise refusal(mirror, [event("a", 2, DELETE)])
         finding = fault(mirror)
         assert ("DELETE command denied" in finding.found, "grant it" in finding.hint) == (
             True,
@@ -42,17 +42,17 @@ def test_missing_rights_are_named(mysql: MysqlServer) -> None:
         target(mysql, table="new", dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror,
         pytest.raises(Retryable, match=r"CREATE command denied.*grant it"),
     ):
-        raise refusal(mirror, [put("a", 1)])
+        raise refusal(mirror, [event("a", 1)])
 
 
 def test_a_log_needs_insert_only(mysql: MysqlServer) -> None:
     with target(mysql, format="access") as log:
-        log.send([put("a", 1)])
+        log.send([event("a", 1)])
     mysql.rows("CREATE USER IF NOT EXISTS scribe@'%' IDENTIFIED BY 'scribe-s3cret'")
     mysql.rows("GRANT INSERT ON bucketcast.events TO scribe@'%'")
     with target(mysql, format="access", dsn_string=mysql.dsn("scribe", "scribe-s3cret")) as log:
         log.probe()
-        assert log.send([put("b", 2)]) == {}
+        assert log.send([event("b", 2)]) == {}
     assert len(mysql.received()) == 2
 
 
@@ -68,7 +68,7 @@ def is_encrypted(target: Target) -> bool:
 )
 def test_tls_follows_the_dsn(mysql: MysqlServer, query: str, *, encrypted: bool) -> None:
     with target(mysql, dsn_string=mysql.dsn(parameters=query)) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
+        assert mirror.send([event("a", 1)]) == {}
         assert is_encrypted(mirror) is encrypted
 
 
@@ -82,7 +82,7 @@ def test_an_authority_is_never_ignored(mysql: MysqlServer, query: str) -> None:
     ):
         mirror.probe()
     with target(mysql, dsn_string=dsn, cert_authority=mysql.tls.ca.read_text()) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
+        assert mirror.send([event("a", 1)]) == {}
         assert is_encrypted(mirror)
 
 
@@ -158,7 +158,7 @@ def without_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
     mysql.pause()
     with target(mysql, dsn_string=mysql.dsn(parameters="?timeout=500ms")) as mirror:
-        assert isinstance(refusal(mirror, [put("a", 1)]), NotConnected)
+        assert isinstance(refusal(mirror, [event("a", 1)]), NotConnected)
     mysql.resume()
 
 
@@ -168,9 +168,9 @@ def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -
     """Twelve megabytes exceed the buffers of a connection to a server that does not read."""
     large = 6_000_000 if "write" in query else 1
     with target(mysql, dsn_string=mysql.dsn(parameters=query), format="access") as log:
-        assert log.send([put("a", 1)]) == {}
+        assert log.send([event("a", 1)]) == {}
         mysql.pause()
-        reason = refusal(log, [put("b", 2, principal="p" * large)])
+        reason = refusal(log, [event("b", 2, principal="p" * large)])
         mysql.resume()
         assert isinstance(reason, NotConnected)
-        assert log.send([put("b", 2)]) == {}
+        assert log.send([event("b", 2)]) == {}

@@ -20,14 +20,14 @@ from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
-from tests.contract.case import HANGS_AFTER
+from tests.contract.case import DELETE, HANGS_AFTER, event
 from tests.contract.diagnoses import fault
 from tests.contract.endpoint import endpoint
 from tests.contract.mirrors import rows
-from tests.contract.tables import DELETE, TAGGING, event, put
 from tests.servers import Server
 from tests.servers.postgres import PASSWORD, USER, PostgresServer
 
+TAGGED = "s3:ObjectCreated:PutTagging"
 Admin = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -54,17 +54,17 @@ def test_a_put_sees_the_newer_removal_that_it_waited_for(
     slots = "'events_guard'::regclass::oid::int, generate_series(0, 63)"
     try:
         with target(postgres) as first, target(postgres) as other, ThreadPoolExecutor(2) as pool:
-            assert first.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
+            assert first.send([event("b", 1)]) == other.send([event("c", 1)]) == {}
             with admin.transaction():
                 admin.execute(f"select pg_advisory_xact_lock({slots})".encode())
-                removal = pool.submit(other.send, [event(DELETE, "a", 9)])
+                removal = pool.submit(other.send, [event("a", 9, DELETE)])
                 wait_for_locks(admin, 1)
-                older = pool.submit(first.send, [put("a", 5)])
+                older = pool.submit(first.send, [event("a", 5)])
                 wait_for_locks(admin, 2)
             assert removal.result() == older.result() == {}
     finally:
         admin.execute(f"alter role {USER} reset default_transaction_isolation".encode())
-    assert set(rows(postgres.received())) == {"b/b", "b/c"}
+    assert set(rows(postgres.received())) == {"uploads/b", "uploads/c"}
 
 
 def wait_for_locks(admin: Admin, count: int) -> None:
@@ -79,7 +79,7 @@ def wait_for_locks(admin: Admin, count: int) -> None:
 def test_tables_have_minios_columns(postgres: PostgresServer, admin: Admin) -> None:
     for form in ("namespace", "access"):
         with target(postgres, table=form, format=form) as opened:
-            opened.send([put("a", 1)])
+            opened.send([event("a", 1)])
     columns = admin.execute(
         "select table_name, column_name, data_type, is_nullable from information_schema.columns"
         " where table_schema = 'public' and table_name in ('namespace', 'access')"
@@ -101,26 +101,26 @@ def test_any_table_name_that_minio_accepts_works(postgres: PostgresServer, name:
     settings = read(PostgresSettings, postgres.settings(table=name))
     assert not Target.check(settings)
     with Target(settings) as mirror:
-        assert (
-            mirror.send([put("a", 1), event(DELETE, "b", 2), event(TAGGING, "a", 3, sequencer=0)])
-            == {}
-        )
+        tagged = event("a", 3, TAGGED, sequencer="")
+        assert mirror.send([event("a", 1), event("b", 2, DELETE), tagged]) == {}
         mirror.probe()
-        assert mirror.merged_states(["b/b"]) == {
-            "b/b": MergedState(None, padded("2"), event(DELETE, "b", 2).time)
+        assert mirror.merged_states(["uploads/b"]) == {
+            "uploads/b": MergedState(None, padded("2"), event("b", 2, DELETE).time)
         }
         assert [
             row.path
             for partition in mirror.partitions(1)
-            for row in mirror.stored_rows(partition, "b")
-        ] == ["b/a"]
+            for row in mirror.stored_rows(partition, "uploads/")
+        ] == ["uploads/a"]
     seen = name[1:-1] if name.startswith('"') else name.lower()
-    assert {key: row.name for key, row in rows(postgres.received(seen)).items()} == {"b/a": TAGGING}
+    assert {key: row.name for key, row in rows(postgres.received(seen)).items()} == {
+        "uploads/a": TAGGED
+    }
 
 
 def test_a_reserved_word_of_sql_is_reported_to_need_quotes(postgres: PostgresServer) -> None:
     with target(postgres, table="select") as mirror, pytest.raises(Retryable, match="quotes"):
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
 
 
 def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> None:
@@ -129,7 +129,7 @@ def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> Non
         with pytest.raises(Retryable, match=r'SELECT on "public".events.* grant it'):
             mirror.probe()
         with pytest.raises(Retryable, match=r"permission denied.* grant it"):
-            mirror.send([put("a", 1)])
+            mirror.send([event("a", 1)])
         finding = fault(mirror)
         assert 'lacks SELECT on "public".events' in finding.found
         assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON "public".events TO {USER}' in finding.hint
@@ -151,14 +151,14 @@ def test_the_first_server_that_takes_writes_is_used(postgres: PostgresServer, ad
     several = string.replace("127.0.0.1", "127.0.0.2,127.0.0.1,localhost")
     wanted = "target_session_attrs=read-write"
     with target(postgres, connection_string=several) as mirror:
-        assert mirror.send([put("a", 1)]) == {}
+        assert mirror.send([event("a", 1)]) == {}
     admin.execute(f"alter role {USER} set default_transaction_read_only = on")
     try:
         with (
             target(postgres, connection_string=f"{several} {wanted}") as mirror,
             pytest.raises(NotConnected, match="no server of connection_string takes writes"),
         ):
-            mirror.send([put("b", 1)])
+            mirror.send([event("b", 1)])
     finally:
         admin.execute(f"alter role {USER} reset default_transaction_read_only")
 
@@ -167,19 +167,19 @@ def test_a_setting_of_the_session_is_the_servers(postgres: PostgresServer, admin
     admin.execute("create schema if not exists other authorization alice")
     string = postgres.settings()["connection_string"]
     with target(postgres, connection_string=f"{string} search_path=other") as mirror:
-        assert mirror.send([put("a", 1)]) == {}
+        assert mirror.send([event("a", 1)]) == {}
     assert admin.execute("select count(*) from other.events").fetchone() == (1,)
     admin.execute("drop schema other cascade")
     with (
         target(postgres, connection_string=f"{string} keepalives=1") as refused,
         pytest.raises(NotConnected, match=r'"keepalives".* leave it out of connection_string'),
     ):
-        refused.send([put("a", 1)])
+        refused.send([event("a", 1)])
     with (
         target(postgres, connection_string=f"{string} statement_timeout=x") as refused,
         pytest.raises(NotConnected, match='invalid value for parameter "statement_timeout"'),
     ):
-        refused.send([put("a", 1)])
+        refused.send([event("a", 1)])
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_another_protocol_is_reported(answer: bytes) -> None:
             Target(read(PostgresSettings, settings)) as mirror,
             pytest.raises(NotConnected, match=r"not PostgreSQL|closed the connection"),
         ):
-            mirror.send([put("a", 1)])
+            mirror.send([event("a", 1)])
 
 
 def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:
@@ -203,7 +203,7 @@ def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:
         target(postgres, connection_string=string, cert_authority=stranger) as mirror,
         pytest.raises(NotConnected, match="certificate"),
     ):
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
 
 
 def test_tls_is_required_unless_the_string_disables_it(postgres: PostgresServer) -> None:
@@ -229,7 +229,7 @@ def test_a_missing_database_is_reported(postgres: PostgresServer) -> None:
         target(postgres, connection_string=string) as mirror,
         pytest.raises(NotConnected, match='"nope" does not exist'),
     ):
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
 
 
 def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:
@@ -237,22 +237,22 @@ def test_a_cancelled_statement_is_timed_out(postgres: PostgresServer) -> None:
     settings = postgres.settings()
     settings["connection_string"] += " options='-c statement_timeout=200ms'"
     with closing(admin), Target(read(PostgresSettings, settings)) as mirror:
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
         admin.execute("begin")
         admin.execute("lock table events in exclusive mode")
         with pytest.raises(TimedOut, match=r"statement timeout .* another session holds a lock"):
-            mirror.send([put("a", 2)])
+            mirror.send([event("a", 2)])
         admin.execute("rollback")
-        assert mirror.send([put("a", 2)]) == {}
+        assert mirror.send([event("a", 2)]) == {}
 
 
 def test_a_locked_table_is_timed_out(postgres: PostgresServer, admin: Admin) -> None:
     with target(postgres) as mirror:
-        mirror.send([put("a", 1)])
+        mirror.send([event("a", 1)])
         for mode in ("share", "access exclusive"):
             admin.execute("begin")
             admin.execute(f"lock table events in {mode} mode".encode())
             with pytest.raises(TimedOut, match="another session holds a lock"):
-                mirror.send([put("a", 2), put("b", 2)])
+                mirror.send([event("a", 2), event("b", 2)])
             admin.execute("rollback")
-        assert mirror.send([put("a", 2)]) == {}
+        assert mirror.send([event("a", 2)]) == {}
