@@ -16,10 +16,11 @@ from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retrya
 from bucketcast.targets.nats import Target
 from tests.contract.case import events
 from tests.contract.target_factory import target_factory
-from tests.contract.test_nats import reason
+from tests.contract.test_nats import core, jetstream, reason
 from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
 
+__all__ = ["core", "jetstream"]
 Make = Callable[..., Target]
 SERVERS = ("nats-core", "nats-jetstream", "nats-streaming")
 
@@ -29,16 +30,6 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(Target, "timeout", 5.0)
     with target_factory(Target, dict) as make:
         yield make
-
-
-@pytest.fixture
-def jetstream(server: Callable[[str], Server]) -> NatsServer:
-    return cast("NatsServer", server("nats-jetstream"))
-
-
-@pytest.fixture
-def core(server: Callable[[str], Server]) -> NatsServer:
-    return cast("NatsServer", server("nats-core"))
 
 
 @pytest.fixture(params=SERVERS)
