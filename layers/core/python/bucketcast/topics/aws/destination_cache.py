@@ -1,5 +1,7 @@
 """Dynamic targets and topics for ingest, cached until one of them changes."""
 
+from typing import NamedTuple
+
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.delivery.queue_names import once_queue
@@ -7,8 +9,15 @@ from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.ingest.routing import Wants
 from bucketcast.rules.conditions import NOTHING, Fact
 from bucketcast.state.dynamic_targets import Table
-from bucketcast.state.items import DynamicTarget, Topic
+from bucketcast.state.items import Topic
 from bucketcast.targets.base.options import facts_in
+
+
+class _Found(NamedTuple):
+    """What ingest needs of a target; its settings and attributes may have 200 KB."""
+
+    queue: str
+    wants: Wants
 
 
 class DestinationCache:
@@ -22,9 +31,7 @@ class DestinationCache:
         self._prefix = prefix
         self._topic_wants = Wants(facts)
         self._version = -1
-        self._found: dict[Destination, DynamicTarget | None] = {}
-        self._wants: dict[Destination, Wants] = {}
-        """What the dynamic targets in `_found` want: routing asks several times for each event."""
+        self._found: dict[Destination, _Found | None] = {}
         self._refreshed = False
         self._failure: Exception | None = None
 
@@ -39,18 +46,14 @@ class DestinationCache:
         one that is not pushed.
         """
         found = self._find(to)
-        return (found.queue or once_queue(self._prefix, found.kind)) if found else None
+        return found.queue if found else None
 
     def wants(self, to: Destination) -> Wants:
         """Return what a target or topic wants; nothing if it does not exist or is not pushed."""
         found = self._find(to)
-        if isinstance(found, Topic):
-            return self._topic_wants
-        if found and to not in self._wants:
-            self._wants[to] = Wants(facts_in(found.settings), found.is_mirror)
-        return self._wants[to] if found else Wants()
+        return found.wants if found else Wants()
 
-    def _find(self, to: Destination) -> DynamicTarget | None:
+    def _find(self, to: Destination) -> _Found | None:
         """Return the target or topic that gets events for an ARN.
 
         A table that does not answer is asked once for a batch, not for each of its events.
@@ -65,7 +68,6 @@ class DestinationCache:
                 version = self._table.version()
                 if version != self._version:
                     self._found.clear()
-                    self._wants.clear()
                     self._version = version
                 self._refreshed = True
             if to not in self._found:
@@ -75,6 +77,11 @@ class DestinationCache:
             raise
         return self._found[to]
 
-    def _read(self, to: Destination) -> DynamicTarget | None:
+    def _read(self, to: Destination) -> _Found | None:
         target = self._table.get(to.key)
-        return target if target and target.kind and target.state != "kept" else None
+        if not target or not target.kind or target.state == "kept":
+            return None
+        queue = target.queue or once_queue(self._prefix, target.kind)
+        if isinstance(target, Topic):
+            return _Found(queue, self._topic_wants)
+        return _Found(queue, Wants(facts_in(target.settings), target.is_mirror))
