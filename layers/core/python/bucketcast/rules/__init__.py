@@ -208,7 +208,7 @@ def _has(key: str, pattern: str) -> bool:
 
 
 def _is_wild(rule: Rule) -> bool:
-    return not {"*", "?"}.isdisjoint(rule.prefix + rule.suffix)
+    return any(mark in end for mark in "*?" for end in (rule.prefix, rule.suffix))
 
 
 def _is_regex(condition: Condition) -> bool:

@@ -33,6 +33,8 @@ def cost(rules: Iterable[Rule]) -> int:
             together.add(regex)
         values = [value for condition in conditions for value in condition.values]
         total += _RULE_BYTES + _EVENT_BYTES * len(rule.events) + _VALUE_BYTES * len(values)
+        networks = sum(len(each.values) for each in conditions if each.how == "cidr")
+        total += 2 * _VALUE_BYTES * networks  # for the time to read them
         total += sum(map(_text_bytes, (rule.prefix, rule.suffix, *values)))
         total += sum(size(each.values) for each in conditions if each.how == "regex")
     return total + (size(together) if together else 0)
