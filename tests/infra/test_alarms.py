@@ -105,20 +105,6 @@ def test_waiting_alarm_reads_the_metric_that_functions_write(
     }
 
 
-def test_stacks_do_not_share_metrics(make: Make) -> None:
-    """Targets of one name in two stacks would fire each other's alarms."""
-    other = make(stack="Other")
-    functions = other.of_type("AWS::Lambda::Function").values()
-    variables = [
-        each["Properties"].get("Environment", {}).get("Variables", {}) for each in functions
-    ]
-    written = {
-        each["POWERTOOLS_METRICS_NAMESPACE"] for each in variables if "POWERTOOLS_LOG_LEVEL" in each
-    }
-    watched = {each["Namespace"] for made in alarms(other).values() for each in metrics(made)}
-    assert written == {each for each in watched if not each.startswith("AWS/")} == {"Other"}
-
-
 @pytest.mark.parametrize("ending", queue_alarm_names(""))
 def test_operations_page_explains_each_alarm(ending: str) -> None:
     text = (ROOT / "docs" / "operations.md").read_text()

@@ -53,12 +53,6 @@ def test_a_client_of_our_own_has_no_layer_and_needs_none(here: Bundles, kind: st
     assert _importable(client, here.core(), _shared(here)) == client
 
 
-def test_shared_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
-    needed = {"aws_lambda_powertools", "msgspec"}
-    clients = {targets.load(kind).client for kind in KINDS}
-    assert _importable(needed | clients, _shared(here)) == needed
-
-
 def test_the_gateways_layer_has_what_its_function_imports_and_no_more() -> None:
     variables = {"BUCKETCAST_STACK": "Bucketcast", "BUCKETCAST_STATE_TABLE": "state"}
     login = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
