@@ -58,14 +58,16 @@ def test_the_topic_of_the_alarms_of_run_time_targets_is_an_output(make: Make) ->
 
 def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
     vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
-    made = make(TWO + vpc)
+    own = "[notify_nsq.own]\nnsqd_address = 'nsq:4150'\ntopic = 't'\n[notify_nsq.own.deploy]\n"
+    made = make(TWO + vpc + own + vpc)
     groups = made.of_type("AWS::EC2::SecurityGroup")
-    for kind in ("redis", "webhook"):
-        config = made.function(f"Bucketcast-dynamic-{kind}")["VpcConfig"]
+    for name in ("dynamic-redis", "dynamic-webhook", "nsq-own"):
+        config = made.function(f"Bucketcast-{name}")["VpcConfig"]
         assert config["SubnetIds"] == ["subnet-0123456789abcdef0"]
         ((group, _),) = [each["Fn::GetAtt"] for each in config["SecurityGroupIds"]]
         assert group in groups
-        assert made.allowing(f"DynamicTargets{kind}", "ec2:CreateNetworkInterface")
+    for owner in ("DynamicTargetsredis", "DynamicTargetswebhook", "Targetnsqown"):
+        assert made.allowing(owner, "ec2:CreateNetworkInterface")
     assert "VpcConfig" not in made.function("Bucketcast-ingest")
     named = make(TWO + vpc + 'security_groups = ["sg-0123456789abcdef0"]\n')
     assert not named.of_type("AWS::EC2::SecurityGroup")

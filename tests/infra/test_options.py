@@ -91,19 +91,6 @@ def test_sync_events_makes_both_queues_fifo_with_batches_of_ten(make: Make) -> N
     assert "FifoQueue" not in found.queue("Bucketcast-ingress")
 
 
-def test_function_in_a_vpc_gets_a_security_group_if_none_is_named(make: Make) -> None:
-    vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
-    alone = make(WEBHOOK + vpc)
-    (group,) = alone.of_type("AWS::EC2::SecurityGroup")
-    assert alone.function(NAME)["VpcConfig"] == {
-        "SubnetIds": ["subnet-0123456789abcdef0"],
-        "SecurityGroupIds": [{"Fn::GetAtt": [group, "GroupId"]}],
-    }
-    named = make(WEBHOOK + vpc + 'security_groups = ["sg-0123456789abcdef0"]')
-    assert not named.of_type("AWS::EC2::SecurityGroup")
-    assert named.function(NAME)["VpcConfig"]["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
-
-
 def test_functions_on_aws_get_their_egress_rules(make: Make) -> None:
     variable, own = "BUCKETCAST_ALLOW_PRIVATE", 'allow_private = ["hooks.internal"]\n'
     dynamic = (
