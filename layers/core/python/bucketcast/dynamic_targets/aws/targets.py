@@ -128,8 +128,6 @@ class DynamicTargets:
                 it.
         """
         require_available(self._setup, kind, id)
-        if not merge:
-            validate(self._setup, kind, id, values)
         arn = TargetArn(id=id, type=load(kind).arn_type)
         self.require_changeable(arn)
 
