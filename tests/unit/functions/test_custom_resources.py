@@ -11,6 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.errors import BucketcastError
+from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
 from functions.custom_resources import bucket as custom_bucket
@@ -112,6 +113,38 @@ def test_refusals_that_pass_are_waited_for(s3: Any, put: Mock, refusals: list[Ex
     apply(request("Create", properties()), s3, sleep=pauses.append)
     assert len(pauses) == len(refusals)
     assert notification("uploads") == {"QueueConfigurations": [ENTRY]}
+
+
+@pytest.mark.parametrize(
+    ("others", "key"), [("TopicConfigurations", ""), ("", ""), ("TopicConfigurations", "k")]
+)
+def test_a_destination_of_another_entry_that_is_gone_blocks_no_deploy(
+    s3: Any,
+    watch: Watch,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    others: str,
+    key: str,
+) -> None:
+    """S3 tries them all at each write, and names none. With a key it may be our own queue."""
+    make_bucket("uploads")
+    notify("uploads", **({others: [{**OTHERS[others][0], "Events": ["s3:x"]}]} if others else {}))
+
+    def refuse(**words: Any) -> Any:
+        if words["SkipDestinationValidation"]:
+            return DEFAULT
+        raise refusal("InvalidArgument", message="Unable to validate the following destination")
+
+    watch(s3, "put_bucket_notification_configuration").side_effect = refuse
+    monkeypatch.setattr(propagation, "MAX_SECONDS", 0)
+    asked = {**properties(), "Key": key}
+    if key or not others:
+        with pytest.raises(ClientError, match="Unable to validate"):
+            apply(request("Create", asked), s3, sleep=no_sleep)
+        return
+    apply(request("Create", asked), s3, sleep=no_sleep)
+    assert notification("uploads")["QueueConfigurations"] == [ENTRY]
+    assert "'theirs' to arn:aws:sns:" in caplog.text
 
 
 class Fresh:

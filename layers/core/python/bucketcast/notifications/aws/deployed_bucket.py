@@ -14,7 +14,12 @@ from botocore.exceptions import ClientError
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
-from bucketcast.notifications.aws.writer import Change, ConcurrentWriteError, NotificationWriter
+from bucketcast.notifications.aws.writer import (
+    Change,
+    ConcurrentWriteError,
+    NotificationWriter,
+    is_unreachable_destination,
+)
 from bucketcast.notifications.document import Document, Via, split
 
 if TYPE_CHECKING:
@@ -48,6 +53,7 @@ class DeployedBucket:
         self.name = properties["Bucket"]
         self._entry_id = properties["Id"]
         self._queue = properties["QueueArn"]
+        self._key = properties.get("Key", "")
         self._takes_effect = float(properties.get("TakesEffect", 0))
         self._wanted = split(properties["Via"])
         self._writer = NotificationWriter(
@@ -158,7 +164,16 @@ class DeployedBucket:
                 changes.append(str(error))  # it may show later, when a retry finds no change
                 raise
 
-        self._retry(write)
+        try:
+            self._retry(write)
+        except ClientError as error:
+            others = notifications.other_entries(self._read(), self._entry_id)
+            # Without a key our queue lets S3 write, by a policy that is in effect by now.
+            if self._key or not others or not is_unreachable_destination(error):
+                raise
+            log.warning("%s: S3 cannot write to one of %s", self.name, "; ".join(others))
+            self._writer.validates = False
+            self._retry(write)
         for text in changes:
             log.info("%s: %s", self.name, text)
         return bool(changes)

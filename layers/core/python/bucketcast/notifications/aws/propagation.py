@@ -6,7 +6,10 @@ from typing import Final
 
 from botocore.exceptions import ClientError
 
-from bucketcast.notifications.aws.writer import ConcurrentWriteError
+from bucketcast.notifications.aws.writer import (
+    ConcurrentWriteError,
+    is_unreachable_destination,
+)
 
 MAX_SECONDS: Final = 60.0
 PAUSE_SECONDS: Final = 3.0
@@ -40,7 +43,6 @@ def _may_pass(error: Exception) -> bool:
     """
     if not isinstance(error, ClientError):
         return True
-    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
-    if code == "InvalidArgument":
-        return "validate" in message
-    return code.startswith("AccessDenied") or code == "OperationAborted"
+    code = error.response["Error"]["Code"]
+    is_passing = code.startswith("AccessDenied") or code == "OperationAborted"
+    return is_passing or is_unreachable_destination(error)

@@ -45,6 +45,8 @@ class NotificationWriter:
     entry_id: str
     account: str
     sleep: Callable[[float], None] = time.sleep
+    validates: bool = True
+    """Whether S3 tries all destinations of a document with our entry before it takes it."""
 
     def read(self, bucket: str) -> dict[str, Any]:
         """Return the notification configuration of a bucket."""
@@ -142,8 +144,15 @@ class NotificationWriter:
             ExpectedBucketOwner=self.account,
             NotificationConfiguration=configuration,
             # A deleted destination of another entry must not prevent the removal of ours.
-            SkipDestinationValidation=not notifications.has_entry(document, self.entry_id),
+            SkipDestinationValidation=not self.validates
+            or not notifications.has_entry(document, self.entry_id),
         )
+
+
+def is_unreachable_destination(error: ClientError) -> bool:
+    """Return True if S3 cannot write to a destination of the document, which it does not name."""
+    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+    return code == "InvalidArgument" and "validate" in message
 
 
 def _is_unknown_event(error: ClientError) -> bool:
