@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 
 from bucketcast.event import Event
 from bucketcast.ingest.aws.head_object import event_fields
@@ -229,6 +230,29 @@ def test_no_batch_waits_longer_than_it_may() -> None:
         assert objects(s3).enrich(asking, 0.2) == [None] * 40
     finally:
         over.set()
+
+
+@pytest.mark.parametrize("others", [1, 50])
+def test_a_silent_bucket_leaves_threads_and_time_to_the_others(others: int) -> None:
+    """All threads waited for it, and all other events with them."""
+
+    class Silent:
+        def head_object(self, *, Bucket: str, **_: Any) -> Any:  # noqa: N803 - boto3's name
+            if Bucket == "silent":
+                time.sleep(1)
+                raise ReadTimeoutError(endpoint_url="https://s3")
+            return {"ETag": "", "ContentLength": 1}
+
+    s3: Any = Silent()
+    reader = objects(s3, ANY_BUCKET)
+    names = ["silent"] * 100 + [f"well{number % others}" for number in range(100)]
+    asking = [(event(str(n), bucket=name), Fact.HEAD) for n, name in enumerate(names)]
+    for seconds in (0.5, 20.0):
+        began = time.monotonic()
+        found = reader.enrich(asking, seconds)
+        assert time.monotonic() - began < 3, "each thread waits for it once"
+        assert found[:100] == [None] * 100
+        assert None not in found[100:]
 
 
 def test_one_object_that_cannot_be_read_stops_no_other_of_its_bucket() -> None:
