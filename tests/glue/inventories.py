@@ -121,14 +121,7 @@ def write(folder: Path, rows: Iterable[Row], **settings: Any) -> str:
         "creationTimestamp": str(round(report.taken.timestamp() * 1000)),
         "fileFormat": report.format,
         "fileSchema": _schema(report),
-        "files": [
-            {
-                "key": path.relative_to("/").as_posix(),
-                "size": path.stat().st_size,
-                "MD5checksum": _md5(path.read_bytes()),
-            }
-            for path in files
-        ],
+        "files": [{"key": path.relative_to("/").as_posix()} for path in files],
     }
     return sign(manifest, json.dumps(content))
 

@@ -164,14 +164,8 @@ def test_a_version_without_an_id_is_null_or_none(
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_missing_bucket_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(BucketcastError, match=r"^s3://no-such-one/: .*NoSuchBucket"):
-        live.read(spark, "no-such-one")
-
-
-@pytest.mark.usefixtures("aws")
 def test_a_bucket_that_may_not_be_listed_names_the_option(spark: SparkSession) -> None:
     with Stubber(client("s3")) as stubber:
         stubber.add_client_error("get_bucket_versioning", "AccessDenied", "Access Denied")
-        with pytest.raises(BucketcastError, match=r"GetBucketVersioning.*`buckets` in \[pipe"):
+        with pytest.raises(BucketcastError, match=r"^s3://theirs/: .*Versioning.*`buckets` in"):
             live.read(spark, "theirs")

@@ -204,4 +204,3 @@ def test_an_object_that_cannot_be_read_is_reported(
     monkeypatch.setattr(client("s3"), "list_objects_v2", refuse)
     with pytest.raises(BucketcastError, match=r"^s3://rechecked/a: .*403.*`buckets` in \[pipe"):
         recheck.read_object(context(), "a")
-    assert aws
