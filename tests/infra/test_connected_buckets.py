@@ -163,15 +163,3 @@ def test_eventbridge_rule_has_retries_and_dead_letters(
 def test_a_bucket_by_both_transports_has_a_rule(make: Make) -> None:
     found = make(CREATED.format(name="uploads", via="both"))
     assert len(found.event_rules()) == 1
-
-
-def test_stack_without_buckets_and_targets_has_an_ingress_queue(make: Make) -> None:
-    found = make("")
-    queues = {each["Properties"]["QueueName"] for each in found.of_type("AWS::SQS::Queue").values()}
-    here = {name for name in queues if not name.startswith("Bucketcast-dynamic-")}
-    assert here == {"Bucketcast-ingress", "Bucketcast-ingress-dead"}
-    functions = found.of_type("AWS::Lambda::Function").values()
-    names = {each["Properties"]["FunctionName"] for each in functions}
-    here = {name for name in names if not name.startswith("Bucketcast-dynamic-")}
-    assert here == {"Bucketcast-ingest", "Bucketcast-custom-resources"}
-    assert found.mapping("Bucketcast-ingest")["BatchSize"] == 10

@@ -52,6 +52,10 @@ def test_queue_keeps_events_for_the_maximum_and_has_dead_letters(
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 1_000
 
 
+def test_an_empty_configuration_has_ingest(make: Make) -> None:
+    assert make("").mapping("Bucketcast-ingest")["BatchSize"] == 10
+
+
 def test_disabled_target_only_stops_reading(make: Make) -> None:
     text = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
     on, off = make(text), make(f"{text}enable = 'off'\n")

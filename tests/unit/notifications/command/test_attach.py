@@ -200,7 +200,9 @@ def test_refusal_of_s3_changes_nothing(run: Run, put: Mock) -> None:
     put.side_effect = refusal("InvalidArgument: Unable to validate", "Put")
     ran = run("bucket", "attach", "archive")
     assert ran.code == 1
-    assert "must be in us-east-1; archive is as it was" in ran.err
+    assert "must be in us-east-1, and the destination of each other entry must exist" in ran.err
+    assert f"'audit' to {AUDIT}" in ran.err
+    assert ran.err.endswith("; archive is as it was\n")
     assert run("bucket", "attach", "uploads", "--via", "eventbridge").code == 1
     assert notification("archive") == THEIRS
     assert event_patterns() == {}

@@ -230,6 +230,12 @@ class Attachments:
                 raise AwsError(bucket_missing(bucket), code=NO_BUCKET) from None
             raise
 
+    def _hint(self, bucket: str) -> str:
+        """Return what may keep S3 from writing to a destination, which it does not name."""
+        others = "; ".join(notifications.other_entries(self._read(bucket), self._entry))
+        exist = f", and the destination of each other entry must exist: {others}" if others else ""
+        return f"; the bucket must be in {self.ingress.region}{exist}"
+
     def _write(self, bucket: str, change: Change) -> list[str]:
         try:
             with aws_errors():
@@ -237,9 +243,7 @@ class Attachments:
         except (EntryLostError, ConcurrentWriteError) as error:
             raise BucketcastError(str(error)) from None
         except AwsError as error:
-            hint = (
-                f"; the bucket must be in {self.ingress.region}" if "validate" in str(error) else ""
-            )
+            hint = self._hint(bucket) if "validate" in str(error) else ""
             text = f"{error}{hint}; {bucket} is as it was"
             if hint:
                 raise BucketcastError(text) from None
