@@ -12,6 +12,7 @@ from tests.unit.moto_aws import TABLE, MotoAws, refusal
 
 ARN: Final = "arn:minio:sqs::primary:webhook"
 TARGET: Final = "/targets/webhook:primary"
+QUEUE: Final = "Bucketcast-webhook-primary"
 CHART: Final = re.compile(r'role="img" aria-label="([^"]*)"')
 
 
@@ -26,6 +27,18 @@ def test_metrics_are_drawn_for_a_period(
         aws.cloudwatch.put_metric_data(Namespace="Bucketcast", MetricData=[metric])
     page = site.get(f"{TARGET}?period={period}").text
     assert CHART.findall(page) == [f"Delivered: from 0 to 6, at most {highest}"]
+
+
+def test_what_waits_is_what_was_counted_last(site: Site, aws: MotoAws) -> None:
+    for ago, number in ((2_400, 7), (1_200, 5)):
+        metric: Any = {
+            "MetricName": "ApproximateNumberOfMessagesVisible",
+            "Dimensions": [{"Name": "QueueName", "Value": QUEUE}],
+            "Value": number,
+            "Timestamp": time.time() - ago,
+        }
+        aws.cloudwatch.put_metric_data(Namespace="AWS/SQS", MetricData=[metric])
+    assert "Waiting: from 7 to 5, at most 7" in CHART.findall(site.get(TARGET).text)
 
 
 def test_who_may_not_read_metrics_sees_the_target(

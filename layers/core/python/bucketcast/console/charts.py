@@ -79,8 +79,8 @@ def charts(
     end = int(time.time()) // step * step
     times = range(end - seconds + step, end + step, step)
     found: dict[str, dict[int, float]] = defaultdict(lambda: dict.fromkeys(times, 0.0))
-    # Without an event there is no metric: but a latency is then unknown, not 0.
-    found[_SLOW] = {}
+    # Without an event there is no metric, which means 0; these two are unknown then.
+    found[_SLOW], found[_WAITING] = {}, {}
     for title, at, number in [*_metrics(target, stack, times, aws)] or history.samples(target.arn):
         if (begin := int(at) // step * step) in times:
             known = found[title].get(begin, 0.0)
