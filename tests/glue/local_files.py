@@ -7,7 +7,7 @@ second way for `file:///` URLs, also in Spark's workers.
 import hashlib
 import shutil
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ def install() -> None:
     """Replace the functions of `glue_jobs.files` in this process."""
     for local in (read_with_etag, write, list_files, list_folders, remove):
         original = getattr(files, local.__name__)
-        setattr(files, local.__name__, wraps(original)(partial(_choose, original, local)))
+        setattr(files, local.__name__, partial(_choose, original, local))
 
 
 def _choose(
@@ -36,8 +36,7 @@ def read_with_etag(path: Path) -> tuple[bytes, str]:
     return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def write(path: Path, content: bytes, *, replaces: str | None = None, media_type: str = "") -> None:
-    del media_type
+def write(path: Path, content: bytes, *, replaces: str | None = None, **_: str) -> None:
     etag = read_with_etag(path)[1] if path.exists() else files.ABSENT
     if replaces not in (None, etag):
         raise files.ConflictError(f"file://{path} was written by another process meanwhile")
