@@ -8,27 +8,36 @@ is measured in a process of its own, which has imported what ingest imports.
 import multiprocessing
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from bucketcast import limits
+from bucketcast.delivery.engine import Engine
+from bucketcast.delivery.envelope import pack
+from bucketcast.delivery.messages import Item, Message
+from bucketcast.delivery.policy import Policy
+from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import FAMILIES
+from bucketcast.ingest.intake import Intake
 from bucketcast.listen.aws.cache import ListenerCache
 from bucketcast.listen.listener import MAX_IN_TOTAL, Listener, ListenFilter, Snapshot
 from bucketcast.notifications.api.checks import MOST
-from bucketcast.rules import Rule
+from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.cost import cost
 from bucketcast.state import rule_items
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import Version
-from tests.unit.ingest.test_memory import sizes
-from tests.unit.samples import event
+from tests.unit.delivery.bench import NOW, FakeQueue
+from tests.unit.samples import event, message, record
 from tests.unit.settings.test_environment import INGEST
 
 ENVIRON = INGEST | {"AWS_LAMBDA_FUNCTION_NAME": "ingest", "AWS_DEFAULT_REGION": "us-east-1"}
@@ -40,8 +49,7 @@ ALL = tuple(sorted(FAMILIES))
 TEXTS = ("", "x" * 1_010, "x" * 1_000 + "😀")
 PATTERNS = (".*[ab].{300}x", r"(?i)[a-z]{3,40}/[\w-]{1,60}", "x" * 990, "x")
 WILDCARDS = ("*" + "x" * 1_000, "?" * 1_000, "*x" * 500, "*")
-VALUES = {"tag:a": ("{}-{}", "equals"), "source_ip": ("{}::{}", "cidr"), "size": ("{}{}-", "range")}
-Shape = Callable[[int], dict[str, Any]]
+VALUES = (("tag:a", "equals", "#-{}"), ("source_ip", "cidr", "#::{}"), ("size", "range", "#{}-"))
 Stored = tuple[int, list[bytes]]
 
 
@@ -52,61 +60,47 @@ class Taken(NamedTuple):
     seconds: float
 
 
-def rules() -> Iterator[Shape]:
+def made(**fields: Any) -> Rule:
+    """Return a shape of rules, whose number stands for each `#` in it."""
+    defaults = {"bucket": "uploads", "arn": "arn:minio:sqs::a:webhook", "events": ALL[:1]}
+    return Rule(**(defaults | fields))
+
+
+def rules() -> Iterator[Rule]:
     """Rules of any length, for one event and for all."""
-    for text, events in product(TEXTS, (ALL[:1], ALL)):
-        yield lambda n, t=text, e=events: {"prefix": f"{n}{t}", "events": e}  # type: ignore[misc]
-        yield lambda n, t=text, e=events: {  # type: ignore[misc]
-            "prefix": f"{n}{t}", "suffix": f"{n}{t}", "events": e
-        }  # fmt: skip
+    for text, suffix, events in product(TEXTS, (True, False), (ALL[:1], ALL)):
+        yield made(prefix=f"#{text}", suffix=f"#{text}" if suffix else "", events=events)
 
 
-def conditions() -> Iterator[Shape]:
+def conditions() -> Iterator[Rule]:
     """Many conditions, of many values; prefixes and suffixes of keys, and pairs of them."""
-    for on, many in product(VALUES, (1, 500)):
-        form, how = VALUES[on]
-        yield lambda n, o=on, m=many, f=form, h=how: {  # type: ignore[misc]
-            "conditions": tuple(
-                Condition(o, tuple(f.format(n, first + v) for v in range(m)), h)
-                for first in range(0, 500, m)
-            )
-        }
+    for (on, how, form), many in product(VALUES, (1, 500)):
+        values = [tuple(form.format(n + v) for v in range(many)) for n in range(0, 500, many)]
+        yield made(conditions=[Condition(on, each, how) for each in values])  # type: ignore[arg-type]
+    numbers = tuple(f"#-{value}" for value in range(500))
     for hows in (("prefix",), ("suffix",), ("prefix", "suffix")):
-        yield lambda n, h=hows: {  # type: ignore[misc]
-            "conditions": tuple(
-                Condition("key", tuple(f"{n}-{v}" for v in range(500)), how) for how in h
-            )
-        }
+        yield made(conditions=[Condition("key", numbers, how) for how in hows])  # type: ignore[arg-type]
 
 
-def expressions() -> Iterator[Shape]:
+def expressions() -> Iterator[Rule]:
     """Regular expressions, looked up together or checked alone, and wildcards."""
     for on, pattern in product(("key", "tag:a"), PATTERNS):
-        yield lambda n, o=on, p=pattern: {  # type: ignore[misc]
-            "conditions": (Condition(o, (f"{p}{n}",), "regex"),)
-        }
-    for text in WILDCARDS:
-        yield lambda n, t=text: {"prefix": f"{t}{n}"}  # type: ignore[misc]
+        yield made(conditions=[Condition(on, (f"{pattern}#",), "regex")])
+    yield from (made(prefix=f"{text}#") for text in WILDCARDS)
 
 
-def filled(shape: Shape, part: int = 1) -> Stored:
+def filled(shape: Rule, part: int = 1) -> Stored:
     """Return as many rules as a bucket may have, or a part: what they cost, and how they lie."""
+    text, most = msgspec.json.encode(shape), limits.BUCKET_RULES_BYTES // part
 
-    def made(count: int) -> list[Rule]:
-        defaults: dict[str, Any] = {
-            "bucket": "uploads",
-            "arn": "arn:minio:sqs::a:webhook",
-            "events": ALL[:1],
-        }
-        return [Rule(**(defaults | shape(number))) for number in range(1, count + 1)]
+    def written(count: int) -> list[Rule]:
+        return [msgspec.json.decode(text.replace(b"#", b"%d" % n), type=Rule) for n in range(count)]
 
-    most = limits.BUCKET_RULES_BYTES // part
-    count = 2 * most // (cost(made(4)) - cost(made(2)))
+    count = 2 * most // (cost(written(4)) - cost(written(2)))
     while True:
-        written = made(count)
         try:
-            if (total := cost(written)) <= most:
-                return total, rule_items.pack(written)
+            if (total := cost(written(count))) <= most:
+                return total, rule_items.pack(written(count))
         except BucketcastError:
             pass  # their text does not fit into the items
         count = count * 49 // 50 - 1
@@ -136,21 +130,47 @@ def read(buckets: Sequence[Stored]) -> Taken:
         key = "".join(generator.choices("ab", k=1_024))
         happened = event(key, name=f"{ALL[0][:-1]}Get", tags=[("a", key)], size=1)
         for index in indexes.values():
-            try:
+            with suppress(BucketcastError):  # its bucket waits
                 index.match(happened)
-            except BucketcastError:
-                continue  # its bucket waits
     return Taken(peak_mb(), seconds / SHARE)
 
 
-def hear(listeners: Sequence[Listener]) -> Taken:
-    """Read listeners, and match an event of each of a thousand buckets."""
-    table: Any = type("Table", (), {"read": lambda _: Snapshot(1, tuple(listeners), {})})()
+def hear(listeners: int) -> Taken:
+    """Read the longest listeners, and match an event of each of a thousand buckets."""
+    ends = [[f"{number}{text}" for text in TEXTS[1:]] for number in range(listeners)]
+    wanted = [ListenFilter("user", "", ALL, *each) for each in ends]
+    stored = tuple(Listener(id=each.prefix, requested=each, queue="q", since=1) for each in wanted)
+    table: Any = type("Table", (), {"read": lambda _: Snapshot(1, stored, {})})()
     began = time.process_time()
-    cached = ListenerCache(table, lambda: 0)
-    for index in cached.add_to({}, [f"b{n}" for n in range(1_000)], 1).values():
+    for index in ListenerCache(table, lambda: 0).add_to({}, [*map(str, range(1_000))], 1).values():
         index.match(event("x" * 1_024))
     return Taken(peak_mb(), (time.process_time() - began) / SHARE)
+
+
+class Sending:
+    """Packs what there is to send, and takes all of it."""
+
+    sent = 0
+
+    def send(self, batches: Mapping[Destination, Sequence[Item]], _: object) -> tuple[()]:
+        for batch in batches.values():
+            self.sent += sum(
+                each.stop - each.start for each in pack([one.delivery for one in batch])
+            )
+        return ()
+
+
+def copy(notifications: int) -> Taken:
+    """Send each event of a batch on for every notification of its bucket."""
+    index = RuleIndex(made(name=f"{number}", events=ALL) for number in range(notifications))
+    body = message(*(record(f"{number}") for number in range(4)))
+    given = [Message(f"{number}", f"{number}", body, NOW, 1) for number in range(150)]
+    sending: Any = Sending()
+    intake = Intake(lambda _: {"uploads": index}, None, sending)
+    engine = Engine(FakeQueue(), intake, chunk_bytes=limits.INGEST_CHUNK_BYTES)
+    outcome = engine(given, Policy(), now=NOW, remaining=lambda: 30.0)
+    assert (sending.sent, outcome.stay) == (600 * notifications, [])
+    return Taken(peak_mb(), 0)
 
 
 def peak_mb() -> float:
@@ -168,7 +188,7 @@ def measured(measure: Callable[[Any], Taken], given: Any) -> Taken:
 
 
 @cache
-def worst(shapes: Callable[[], Iterator[Shape]]) -> tuple[Stored, ...]:
+def worst(shapes: Callable[[], Iterator[Rule]]) -> tuple[Stored, ...]:
     """Return the rules that take most memory, and those that take most time."""
     tried = [
         (measured(read, [filled(shape, PART)]), number) for number, shape in enumerate(shapes())
@@ -177,42 +197,20 @@ def worst(shapes: Callable[[], Iterator[Shape]]) -> tuple[Stored, ...]:
     return tuple(filled(shape) for number, shape in enumerate(shapes()) if number in found)
 
 
-def most(taken: Iterable[Taken]) -> Taken:
-    """Return the most memory and the most time of any."""
+def of_buckets(number: int, *every: Callable[[], Iterator[Rule]]) -> Taken:
+    """Return the most memory and the most time of so many buckets with the worst rules."""
+    taken = [measured(read, [each] * number) for shapes in every for each in worst(shapes)]
     return Taken(*map(max, zip(*taken, strict=True)))
 
 
-def of_a_bucket(shapes: Callable[[], Iterator[Shape]]) -> Taken:
-    return most(measured(read, [each]) for each in worst(shapes))
-
-
-def of_all_buckets() -> Taken:
-    """The worst of a bucket, in more buckets than may be read at once."""
-    return most(measured(read, [each] * 8) for shapes in SHAPES for each in worst(shapes))
-
-
-def of_listeners() -> Taken:
-    def made(number: int) -> Listener:
-        texts = (f"{number}{text}" for text in TEXTS[1:])
-        wanted = ListenFilter("user", "", ALL, *texts)
-        return Listener(id=f"{number}", requested=wanted, queue="q", since=1)
-
-    return measured(hear, [*map(made, range(MAX_IN_TOTAL))])
-
-
-def of_topics() -> Taken:
-    """A batch of small events, each with a copy for every notification."""
-    seen = sizes()
-    return Taken(measured(read, []).megabytes + seen["peak"] - seen["before"], 0)
-
-
-SHAPES = (rules, conditions, expressions)
 BUCKET, KEPT = (f"{each:,} bytes" for each in (limits.BUCKET_RULES_BYTES, limits.KEPT_RULES_BYTES))
 LIMITS: dict[tuple[str, str], Callable[[], Taken]] = {
-    ("rules of a bucket", BUCKET): partial(of_a_bucket, rules),
-    ("conditions of a bucket", BUCKET): partial(of_a_bucket, conditions),
-    ("regular expressions of a bucket", BUCKET): partial(of_a_bucket, expressions),
-    ("rules of all buckets of a batch", KEPT): of_all_buckets,
-    ("listeners", f"{MAX_IN_TOTAL}"): of_listeners,
-    ("notifications of topics, a bucket", f"{MOST:,}"): of_topics,
+    ("rules of a bucket", BUCKET): partial(of_buckets, 1, rules),
+    ("conditions of a bucket", BUCKET): partial(of_buckets, 1, conditions),
+    ("regular expressions of a bucket", BUCKET): partial(of_buckets, 1, expressions),
+    ("rules of all buckets of a batch", KEPT): partial(
+        of_buckets, 8, rules, conditions, expressions
+    ),
+    ("listeners", f"{MAX_IN_TOTAL}"): partial(measured, hear, MAX_IN_TOTAL),
+    ("notifications of topics, a bucket", f"{MOST:,}"): partial(measured, copy, MOST),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import number_in
-from bucketcast.delivery.messages import Message
+from bucketcast.delivery.messages import Message, Outcome
 from bucketcast.delivery.policy import Policy
 from bucketcast.destination import TargetArn
 from bucketcast.ingest import routing
@@ -34,40 +34,37 @@ class Everything:
         return [Hit(HOOK, "rule")]
 
 
-class Bench:
-    """Four messages of one event each, for which there is no time left once one was routed."""
+def routed(chunk_bytes: int) -> tuple[int, FakeQueue, Outcome]:
+    """Four messages of an event each, for which there is no time left once one was routed."""
+    looked_up: list[frozenset[str]] = []
 
-    def __init__(self, chunk_bytes: int) -> None:
-        self.looked_up = 0
-        self.queue = FakeQueue()
-        sqs: Any = Sqs()
-        fanout = Fanout("https://sqs/123/Bucketcast-*", sqs, deployed=lambda _: True)
-        engine = Engine(self.queue, Intake(self._rules, None, fanout), chunk_bytes=chunk_bytes)
-        bodies = {name: samples.message(samples.record(name)) for name in "abcd"}
-        messages = [Message(name, name, body, NOW, 1) for name, body in bodies.items()]
-        self.outcome = engine(messages, Policy(), now=NOW, remaining=self._remaining)
-
-    def _rules(self, buckets: frozenset[str]) -> Any:
-        self.looked_up += 1
+    def rules(buckets: frozenset[str]) -> Any:
+        looked_up.append(buckets)
         return dict.fromkeys(buckets, Everything())
 
-    def _remaining(self) -> float:
-        return 4.0 if self.looked_up else 30.0
+    sqs: Any = Sqs()
+    queue = FakeQueue()
+    fanout = Fanout("https://sqs/123/Bucketcast-*", sqs, deployed=lambda _: True)
+    engine = Engine(queue, Intake(rules, None, fanout), chunk_bytes=chunk_bytes)
+    bodies = {name: samples.message(samples.record(name)) for name in "abcd"}
+    messages = [Message(name, name, body, NOW, 1) for name, body in bodies.items()]
+    outcome = engine(messages, Policy(), now=NOW, remaining=lambda: 4.0 if looked_up else 30.0)
+    return len(looked_up), queue, outcome
 
 
 def test_nothing_more_is_routed_when_there_is_no_time_to_send_it() -> None:
     """Each message stays as it is: sent again, it would be one for each of its targets."""
-    bench = Bench(chunk_bytes=1)
-    assert (bench.looked_up, len(bench.queue.sent)) == (1, 1)
-    assert bench.outcome.stay == ["b", "c", "d"]
-    assert {*bench.queue.pauses.values()} == {0}
+    looked_up, queue, outcome = routed(chunk_bytes=1)
+    assert (looked_up, len(queue.sent), outcome.stay) == (1, 1, ["b", "c", "d"])
+    assert {*queue.pauses.values()} == {0}
 
 
 def test_nor_is_more_of_a_chunk_whose_copies_would_take_too_much_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(routing, "INGEST_COPIES", 1)
-    bench = Bench(chunk_bytes=INGEST_CHUNK_BYTES)
-    assert (bench.looked_up, bench.outcome.stay) == (1, [])
-    sent = {message.history.to: number_in(message.body) for message in bench.queue.sent}
-    assert sent == {HOOK.arn: 1, "": 3}, "these were not routed: they are for all of their targets"
+    looked_up, queue, _ = routed(chunk_bytes=INGEST_CHUNK_BYTES)
+    sent = {message.history.to: number_in(message.body) for message in queue.sent}
+    assert (looked_up, sent) == (1, {HOOK.arn: 1, "": 3}), (
+        "what was not routed is for all of its targets"
+    )
