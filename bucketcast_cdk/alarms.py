@@ -33,7 +33,7 @@ class MonitoredQueue(NamedTuple):
 
 
 class Alarms(Construct):
-    """The alarms of queues, and of the queue of failed jobs, and the topic that they notify.
+    """The alarms of queues, of the queue of failed jobs, and of the function `looking` at buckets.
 
     Alarms of dynamic targets notify the same topic, by the output `AlarmTopic`. No alarm notifies
     when it ends: each would also do so once after it is created.
@@ -46,6 +46,7 @@ class Alarms(Construct):
         *,
         queues: Iterable[MonitoredQueue],
         failures: sqs.Queue | None,
+        looking: str,
         options: AlarmOptions | None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -64,6 +65,7 @@ class Alarms(Construct):
         ]
         if failures:
             definitions.append(alarms.pipeline_alarm(stack, failures.queue_name))
+        definitions.append(alarms.notifications_alarm(stack, looking))
         self.names = [alarm["AlarmName"] for alarm in definitions]
         actions = [self._topic(options).topic_arn] if options else []
         for alarm in definitions:

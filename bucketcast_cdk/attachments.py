@@ -152,19 +152,21 @@ def _entry(
     custom_resources: CustomResources,
     ingest: Ingest,
 ) -> CustomResource:
-    """Return the custom resource that keeps our entry in a bucket's notifications."""
+    """Return the custom resource that makes our entry in a bucket's notifications."""
+    all_properties = {
+        "Account": Stack.of(scope).account,
+        "Bucket": bucket,
+        "QueueArn": ingest.queue.queue_arn,
+        **properties,
+    }
+    custom_resources.check_daily(scope, all_properties)
     entry = CustomResource(
         scope,
         "Notification",
         resource_type="Custom::BucketNotification",
         service_token=custom_resources.service_token,
         service_timeout=SERVICE_TIMEOUT,
-        properties={
-            "Account": Stack.of(scope).account,
-            "Bucket": bucket,
-            "QueueArn": ingest.queue.queue_arn,
-            **properties,
-        },
+        properties=all_properties,
     )
     # S3 tries the queue before it takes the entry, so the queue's policy must exist.
     entry.node.add_dependency(ingest.queue)

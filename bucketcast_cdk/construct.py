@@ -115,7 +115,12 @@ class Bucketcast(Construct):
             []
             if local
             else Alarms(
-                self, "Alarms", queues=monitored, failures=failures, options=config.alarms
+                self,
+                "Alarms",
+                queues=monitored,
+                failures=failures,
+                looking=attachments.custom_resources.name,
+                options=config.alarms,
             ).names
         )
         if config.dashboard:

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from aws_cdk import Duration, Stack
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast.deployment import TAKES_EFFECT
 from bucketcast.notifications.aws import attachment_times
+from bucketcast.notifications.aws.deployed_bucket import CHECK
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
@@ -31,13 +34,14 @@ class CustomResources:
 
     def __init__(self, scope: Construct, context: Context, ingest: Ingest) -> None:
         self._scope = scope
+        self._local = context.local
         # The S3 of one machine applies a change at once.
         self.takes_effect = 0 if context.local else TAKES_EFFECT
         self._function = Function(
             scope,
             "CustomResources",
             context,
-            name=f"{Stack.of(scope).stack_name}-custom-resources",
+            name=self.name,
             folder="custom_resources",
             layers=context.assets.shared(),
             environment={},
@@ -56,9 +60,33 @@ class CustomResources:
         return self._function.role
 
     @property
+    def name(self) -> str:
+        return f"{Stack.of(self._scope).stack_name}-custom-resources"
+
+    @property
     def service_token(self) -> str:
         """The ARN by which a custom resource names the function."""
         return self._function.function.function_arn
+
+    def check_daily(self, scope: Construct, properties: Mapping[str, str]) -> None:
+        """Look daily whether a bucket's events still come: an alarm counts the errors.
+
+        The local AWS has neither schedules nor alarms.
+        """
+        if self._local:
+            return
+        request = {"RequestType": CHECK, "ResourceProperties": dict(properties)}
+        events.Rule(
+            scope,
+            "Daily",
+            description="Whether another tool has changed what the bucket sends",
+            schedule=events.Schedule.rate(Duration.days(1)),
+            targets=[
+                targets.LambdaFunction(
+                    self._function.function, event=events.RuleTargetInput.from_object(request)
+                )
+            ],
+        )
 
     def _rights(self, ingest: Ingest) -> iam.Policy:
         """Return the permissions to store attachments, and to see a rollback."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
-from bucketcast.notifications.aws.deployed_bucket import DeployedBucket
+from bucketcast.notifications.aws.deployed_bucket import CHECK, DeployedBucket
 from functions.custom_resources.request import DELETE, Clients, client, is_rolled_back
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ def apply(
     sleep: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
 ) -> None:
-    """Bring the bucket's notifications to what the request wants.
+    """Bring the bucket's notifications to what the request wants, or only look at them.
 
     Raises:
+        BucketcastError: it looked, and another tool has changed them.
         BucketcastError: S3 may not have applied the transport that stays when `Via` changes.
         Overlap: another entry takes our events.
         EntryLostError: S3 lost an entry that is not ours.
@@ -52,6 +53,9 @@ def apply(
         sleep=sleep,
         now=now,
     )
+    if event["RequestType"] == CHECK:
+        bucket.require()
+        return
     if event["RequestType"] != DELETE:
         if before and _has_new_key(properties, before) and not is_rolled_back(event, clients):
             sleep(_ENCRYPTED_AFTER)

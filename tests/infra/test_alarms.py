@@ -27,9 +27,9 @@ def metrics(made: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_queue_has_two_alarms(typical: Synthesised) -> None:
     names = {f"Bucketcast-{name}-{part}" for name in QUEUES for part in ("dead", "waiting")}
-    assert alarms(typical).keys() == names
+    assert alarms(typical).keys() == {*names, "Bucketcast-notifications"}
     billed = [metric for made in alarms(typical).values() for metric in metrics(made)]
-    assert len(billed) == 3 * len(QUEUES), "CloudWatch bills an alarm by its metrics"
+    assert len(billed) == 3 * len(QUEUES) + 1, "CloudWatch bills an alarm by its metrics"
 
 
 def test_alarms_say_whose_they_are_what_to_run_and_what_to_read(typical: Synthesised) -> None:
@@ -129,7 +129,7 @@ def test_every_alarm_notifies_the_topic_when_it_fires(make: Make) -> None:
     found = alarms(make(f"{HOOK}[alarms]\ntopic = '{TOPIC}'\n{PIPELINE}"))
     assert all(each["AlarmActions"] == [TOPIC] for each in found.values())
     assert not any("OKActions" in each for each in found.values())
-    assert len(found) == 2 * 2 + 1, "two a queue, and one of lost runs"
+    assert len(found) == 2 * 2 + 2, "two a queue, one of lost runs, one of buckets"
 
 
 def test_email_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> None:

@@ -38,6 +38,28 @@ def test_created_and_existing_buckets_have_the_same_resource(typical: Synthesise
     assert {each["TakesEffect"] for each in connected} == {"600"}
 
 
+def test_what_buckets_send_is_looked_at_daily(typical: Synthesised) -> None:
+    found = Resolved(typical.json)
+    requests = [
+        json.loads(rule["Targets"][0]["Input"])
+        for rule in found.of_type("AWS::Events::Rule").values()
+        if rule.get("ScheduleExpression") == "rate(1 day)"
+    ]
+    assert {request.pop("RequestType") for request in requests} == {"Check"}
+    wanted = found.of_type("Custom::BucketNotification").values()
+    names = {name for each in wanted for name in each if not name.startswith("Service")}
+    assert [request["ResourceProperties"] for request in requests] == [
+        {name: each[name] for name in names & each.keys()} for each in wanted
+    ]
+    (alarm,) = (
+        each["Metrics"][0]["MetricStat"]["Metric"]
+        for each in found.of_type("AWS::CloudWatch::Alarm").values()
+        if each["AlarmName"] == "Bucketcast-notifications"
+    )
+    (function,) = alarm["Dimensions"]
+    assert (alarm["MetricName"], function["Value"]) == ("Errors", "Bucketcast-custom-resources")
+
+
 def test_custom_resource_requests_are_not_retried(typical: Synthesised) -> None:
     (config,) = typical.of_type("AWS::Lambda::EventInvokeConfig").values()
     properties = config["Properties"]

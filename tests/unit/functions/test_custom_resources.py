@@ -352,6 +352,20 @@ def test_failure_is_answered_with_its_reason(function: Any, answers: Answers) ->
 
 
 @pytest.mark.usefixtures("put")
+def test_a_look_at_a_bucket_fails_if_another_tool_has_removed_our_entry(
+    function: Any, answers: Answers
+) -> None:
+    for via in ("sqs", "eventbridge", "both"):
+        look = event(answers, "Check", ResourceProperties=properties(via))
+        function.handler({**look, "RequestType": "Create"}, CONTEXT)
+        function.handler(look, CONTEXT)
+        notify("uploads")
+        with pytest.raises(BucketcastError, match="run `bucketcast bucket attach uploads`"):
+            function.handler(look, CONTEXT)
+    assert [answer["Status"] for answer in answers.taken] == ["SUCCESS"] * 3, "to CloudFormation"
+
+
+@pytest.mark.usefixtures("put")
 def test_another_bucket_has_another_id(function: Any, answers: Answers) -> None:
     """CloudFormation then asks to remove the old one, which would send its events on."""
     older = "older/Bucketcast-ingress"

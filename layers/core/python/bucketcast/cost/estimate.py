@@ -197,7 +197,7 @@ def runs_a_month(scan: ScanConfig) -> float:
 
 def _fixed(config: Deployment) -> Iterator[Line]:
     """Yield the costs that arise without any event or target."""
-    watched = ALARMS + (config.pipeline is not None)
+    watched = ALARMS + 1 + (config.pipeline is not None)  # one looks at the buckets
     idle = calls.empty_receives(DAYS_A_MONTH)
     shared = len(_TOPIC_KINDS & set(config.dynamic_targets.kinds))
     yield Line("SQS", "polls of the ingress queue when idle", "", idle, "sqs", fixed=True)

@@ -83,6 +83,18 @@ def pipeline_alarm(stack: str, queue: str) -> Alarm:
     return _messages_alarm(f"{stack}-pipeline", queue, text)
 
 
+def notifications_alarm(stack: str, function: str) -> Alarm:
+    """Return the alarm on the daily look at the buckets, `<stack>-notifications`."""
+    symptom = "the events of a bucket do not come any more: another tool has changed what it sends"
+    metric = _metric("lost", "AWS/Lambda", "Errors", {"FunctionName": function})
+    return {
+        "AlarmName": f"{stack}-notifications",
+        "AlarmDescription": _text(symptom, f"bucketcast --stack {stack} doctor", "notifications"),
+        "Metrics": [{**metric, "ReturnData": True}],
+        **_above(0),
+    }
+
+
 def _text(symptom: str, command: str, ending: str) -> str:
     """Return an alarm's description: whose it is and what it means, the first command, the page."""
     return f"{symptom}. First run: {command}. Then see docs/operations.md#-{ending}"

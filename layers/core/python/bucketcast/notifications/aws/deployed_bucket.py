@@ -7,7 +7,7 @@ other, when S3 has applied the first change: meanwhile events arrive twice.
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 log = logging.getLogger(__name__)
+CHECK: Final = "Check"
+"""The type of the stack's own request, daily for each bucket, whose outcome only an alarm sees."""
 
 
 class DeployedBucket:
@@ -100,6 +102,20 @@ class DeployedBucket:
             self._retry(lambda: times.require(self.name, self._now()))
         if "sqs" in ending:
             self._write(self._without_entry)
+
+    def require(self) -> None:
+        """Check that the events come by `Via`.
+
+        Raises:
+            BucketcastError: another tool has removed our entry, or switched EventBridge off.
+            Overlap: another entry takes our events.
+        """
+        if not self._works(self._read(), self._wanted):
+            raise BucketcastError(
+                f"another tool has changed the notifications of {self.name}, and its events do not "
+                f"come any more: run `bucketcast bucket attach {self.name}`, and for what happened "
+                "meanwhile `bucketcast reconcile` or `bucketcast backfill`"
+            )
 
     def remove(self) -> None:
         """Remove our entry, but in a rollback not that of `bucketcast bucket attach`."""
