@@ -33,15 +33,20 @@ def problems(inner: str, **more: str) -> list[str]:
     return [str(error) for error in refused.value.errors]
 
 
-def test_configurations_become_rules() -> None:
-    assert settle(JPEG + PLAIN).rules == (
+def test_configurations_become_rules_without_their_ids() -> None:
+    same = JPEG.replace("<Id>1</Id>", "<Id>bucketcast:0</Id>")
+    found = settle(JPEG + PLAIN + same)
+    own = "rules get an id of their own"
+    assert found.left_out == tuple(
+        (f"the Id '{id_}' of images", own) for id_ in ("1", "bucketcast:0")
+    )
+    assert found.rules == (
         Rule(
             bucket="images",
             arn="arn:minio:sqs::1:webhook",
             events=("s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"),
             prefix="in box/",
             suffix=".jpg",
-            label="1",
         ),
         Rule(bucket="images", arn="arn:minio:sqs::pg:postgresql", events=("s3:ObjectAccessed:*",)),
     )

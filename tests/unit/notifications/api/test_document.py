@@ -98,7 +98,7 @@ def test_any_document_is_the_same_after_being_rules(queues: list[Queue]) -> None
     assert conversion.rules("uploads", queues, kept) == kept
     named = [conversion.configuration(each) for each in kept]  # others' clients may write it back
     assert all(queue.id for queue in named)
-    assert conversion.rules("uploads", named, kept) == kept
+    assert conversion.rules("uploads", [*named, *queues], kept) == kept, "each is there once"
 
 
 def test_an_empty_document_is_written_as_minio_writes_it() -> None:

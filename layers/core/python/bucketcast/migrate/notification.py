@@ -1,5 +1,7 @@
 """Parse a bucket's notification XML: `GET ?notification`, or `mc admin cluster bucket export`."""
 
+from dataclasses import replace
+
 from bucketcast import targets
 from bucketcast.destination import TargetArn
 from bucketcast.migrate.parsed import Parsed
@@ -17,7 +19,11 @@ def read(text: str, name: str, parsed: Parsed, *, bucket: str) -> None:
     except S3Error as error:
         parsed.error(name, error.message, "allowed is a bucket's configuration in MinIO")
         return
-    parsed.rules += conversion.rules(bucket, given.queues, stored=())
+    for queue in given.queues:
+        if queue.id:
+            parsed.leave_out(f"the Id '{queue.id}' of {bucket}", "rules get an id of their own")
+    without_ids = [replace(queue, id="") for queue in given.queues]
+    parsed.rules += conversion.rules(bucket, without_ids, stored=())
     for entry in given.notifications:
         parsed.leave_out(f"{name}: {entry.topic}", "it is a topic, which MinIO does not have")
 

@@ -40,7 +40,9 @@ def rules(bucket: str, queues: Sequence[Queue], stored: Iterable[Rule]) -> list[
         BucketcastError: an `Id` refers to a rule that is not stored.
     """
     by_id = {configuration(rule).id: rule for rule in stored}
-    return [_rule(bucket, queue, by_id.get(queue.id)) for queue in queues]
+    converted = (_rule(bucket, queue, by_id.get(queue.id)) for queue in queues)
+    # An entry may be there twice, once with the Id that it was shown with and once without.
+    return list(dict.fromkeys(converted))
 
 
 def apply_document(
