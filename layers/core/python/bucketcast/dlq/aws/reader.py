@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bucketcast.delivery.queue import SQS_ERRORS, Queue
 from bucketcast.dlq.letter import MOVED_FROM, SENT, Letter
-from bucketcast.limits import HIDDEN_MESSAGES, LONGEST_HIDDEN_SECONDS, SQS_CALL_MESSAGES
+from bucketcast.limits import LONGEST_HIDDEN_SECONDS, SQS_CALL_MESSAGES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -115,11 +115,11 @@ class Reader:
                 break
             elif self._seconds is None:
                 fruitless = 0 if any(received) else fruitless + 1
-        # The number is approximate: a queue that gives nothing is empty, whatever was expected,
-        # unless as many are hidden as SQS allows.
-        full = len(self._held) + self.later >= HIDDEN_MESSAGES
-        if fruitless < _FRUITLESS or self._own.fifo or full:
-            self.unread = max(0, self._expected - self.seen)
+        if self.seen < self._expected:
+            # The number is approximate, or others have removed some. A queue that gives nothing is
+            # not empty where others hide messages, or as many are hidden as SQS allows.
+            left = self._own.depth.all - len(self._held) - self.later
+            self.unread = max(0, min(left, self._expected - self.seen))
         self.ended = True
 
     def forget(self, letters: Iterable[Letter]) -> None:
