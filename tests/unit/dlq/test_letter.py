@@ -161,6 +161,8 @@ def test_fifo_queue_gets_one_event_a_message_with_a_stable_token() -> None:
     (again,) = repack([part], same_target=True, most=1)
     assert len({each.token for each in first}) == 2
     assert again.message.token == first[1].token, "the event's, not that of its place"
+    once_more = repack([planned(replace(whole.letter, id="m2"))], same_target=True, most=1)
+    assert once_more[0].message.token != first[0].token, "dead-lettered twice"
 
 
 @pytest.mark.parametrize("make", [ours, moved])
