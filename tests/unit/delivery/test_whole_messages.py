@@ -238,6 +238,14 @@ def test_aged_message_that_is_no_envelope_is_sent_again_too() -> None:
     assert [sent.body for sent in bench.queue.sent] == ["rubbish"]
 
 
+def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> None:
+    """Were the function ended here, all that was sent again would be there twice."""
+    aged = [message(str(n), "a", receives=RENEW_AFTER_RECEIVES) for n in range(25)]
+    late = Bench()
+    assert late(*aged, remaining=[60, 60, 0, 0]).stay == [str(n) for n in range(10, 25)]
+    assert (late.queue.calls, late.target.batches) == ([10], [])
+
+
 def test_aged_message_that_sqs_does_not_take_is_tried() -> None:
     bench = Bench()
     bench.queue.full = True
