@@ -9,7 +9,6 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.config.target import is_mirror
-from bucketcast.cost.prices import prices
 from bucketcast.deployment import settings
 from bucketcast.destination import TargetArn, short_name
 from bucketcast.errors import BucketcastError
@@ -18,14 +17,14 @@ from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.pipeline.aws import OPTIONS, Runs, new_id
 from bucketcast.pipeline.command import jobs
 from bucketcast.settings import types
+from bucketcast.state.lease import JOBS
+from bucketcast.state.table import Partition
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared
 
 JOB: Final = "backfill"
 INCOMPLETE: Final = 1
 _RESUME: Final = "bucketcast backfill --resume"
-_WORKERS: Final = 2
-"""The driver's, and one that sends up to 8,000 events a second."""
 
 
 @click.command()
@@ -35,8 +34,7 @@ _WORKERS: Final = 2
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Count and prepare the events, and say what sending them takes and costs; --resume sends "
-    "them.",
+    help="Count and prepare the events, and say how long sending them takes; --resume sends them.",
 )
 @click.option(
     "--resume",
@@ -99,6 +97,10 @@ def command(
     with aws_errors():
         times = AttachmentTimes(deployment.state_table, aws.dynamodb)
         times.require(options["bucket"], time.time())
+        leases = Partition(deployment.state_table, JOBS, aws.dynamodb)
+        lease = leases.get(runs.folder(JOB, resume)) if resume else {}
+    if lease and int(lease["leased_until"]["N"]) > time.time() * 1_000:
+        raise BucketcastError(f"{resume} works now; wait until it has ended")
     run = resume or new_id()
     if resume:
         runs.reset(JOB, run)
@@ -171,13 +173,11 @@ def _print(out: Output, result: Mapping[str, Any]) -> int:
     matched = f"{result['matched']:,} of {objects}"
     target = short_name(result["target"])
     lines = [f"{counted(result['events'], 'event')} for {target}: its rules match {matched}"]
-    document, not_sent = dict(result), result.get("not_sent", 0)
+    not_sent = result.get("not_sent", 0)
     if estimate := result.get("estimate"):
         hours = estimate["seconds"] / 3600
-        dollars = round(prices().of("glue", hours * _WORKERS), 4)
-        document["estimate"] = {**estimate, "dollars": {"Glue": dollars}}
         lines += [
-            f"nothing was sent; it takes {hours:.2f} hours, and Glue about ${dollars:.2f}",
+            f"nothing was sent; it takes {hours:.2f} hours",
             f"to send them within {LISTING_DAYS} days: {resume}",
         ]
     if result.get("paused"):
@@ -190,6 +190,6 @@ def _print(out: Output, result: Mapping[str, Any]) -> int:
             f"{counted(not_sent, 'object')} not sent: {reasons}",
             f"all of them: {result['not_sent_report']}",
         ]
-    out.answer(document, *lines)
+    out.answer(result, *lines)
     out.notes(result.get("notes", ()))
     return INCOMPLETE if (not_sent and not estimate) or result.get("paused") else 0
