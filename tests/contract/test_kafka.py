@@ -24,6 +24,7 @@ from bucketcast.errors import (
     Retryable,
 )
 from bucketcast.event import Event
+from bucketcast.settings.egress import VARIABLE
 from bucketcast.shapes import minio
 from bucketcast.targets import kafka as module
 from bucketcast.targets.kafka import Target
@@ -61,6 +62,14 @@ def probe_error(target: Target) -> DeliveryError:
     with pytest.raises(DeliveryError) as error:
         bounded(target.probe)
     return error.value
+
+
+def test_a_broker_that_the_stack_forbids_is_not_connected_to(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "none")
+    assert "127.0.0.1 is a loopback address" in str(refusal(make()))
+    assert "127.0.0.1 is a loopback address" in str(probe_error(make()))
 
 
 def test_message_is_minios_with_a_stable_id(kafka: KafkaServer, make: Make) -> None:

@@ -131,7 +131,7 @@ def test_a_stream_that_confirms_nothing_is_refused(jetstream: NatsServer, make: 
 def test_server_without_jetstream_is_reported(streaming: StreamingServer, make: Make) -> None:
     settings = {**streaming.settings(), "streaming": "off", "jetstream": "on"}
     target = make(settings)
-    assert "JetStream is off" in str(reason(target, events(1)))
+    assert "no stream has the subject" in str(reason(target, events(1)))
     assert "JetStream is off" in probe_error(target)
 
 

@@ -94,6 +94,21 @@ def test_tables_have_minios_columns(postgres: PostgresServer, admin: Admin) -> N
     assert admin.execute("select to_regclass('access_guard')").fetchone() == (None,)
 
 
+@pytest.mark.parametrize("unique", ["length(key)", "(value->>'size')", "left(key, 1)"])
+def test_a_table_with_another_unique_index_is_refused(
+    postgres: PostgresServer, admin: Admin, unique: str
+) -> None:
+    with target(postgres) as mirror:
+        assert mirror.send([event("a", 1)]) == {}
+    admin.execute("alter table events add id serial unique")
+    with target(postgres) as mirror:
+        assert mirror.send([event("b", 2)]) == {}
+    admin.execute("delete from events")
+    admin.execute(f"create unique index single on events (({unique}))")
+    with target(postgres) as mirror, pytest.raises(Retryable, match="drop index single"):
+        mirror.probe()
+
+
 @pytest.mark.parametrize(
     "name", ['"Odd; name %s \'\\ $join$ é"', "Folded", "ünï$1", '"select"', "a" * 57]
 )

@@ -127,15 +127,19 @@ def test_the_key_is_read_from_the_queue(end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "host"),
+    ("kind", "values", "address"),
     [
         ("amqp", {"url": "amqp://169.254.169.254:80/", "exchange": "x"}, "169.254.169.254"),
         ("kafka", {"brokers": "broker:9092,127.0.0.1:9092", "topic": "x"}, "127.0.0.1"),
-        ("kafka", {"brokers": "0x7f000001:9092", "topic": "x"}, "0x7f000001"),
-        ("redis", {"address": "localhost:6379", "key": "x", "format": "access"}, "localhost"),
+        ("kafka", {"brokers": "0x7f000001:9092", "topic": "x"}, "127.0.0.1"),
+        ("kafka", {"brokers": "0.0.0.0:9092", "topic": "x"}, "0.0.0.0"),  # noqa: S104
+        ("nsq", {"nsqd_address": "[fd00::1]:4150", "topic": "x"}, "fd00::1"),
+        ("redis", {"address": "localhost:6379", "key": "x", "format": "access"}, "127.0.0.1"),
     ],
 )
-def test_the_function_itself_is_no_server(kind: str, values: dict[str, str], host: str) -> None:
-    with pytest.raises(ConfigErrors, match=f"found {host}, which is the function itself"):
+def test_a_server_is_no_address_that_the_function_refuses(
+    kind: str, values: dict[str, str], address: str
+) -> None:
+    with pytest.raises(ConfigErrors, match=f"found a host that is refused: {address} "):
         validate(EVERY, kind, "x", values)
     assert validate(replace(EVERY, local=True), kind, "x", values)

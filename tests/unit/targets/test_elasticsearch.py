@@ -22,11 +22,12 @@ from bucketcast.shapes import minio
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.api import Item
+from bucketcast.targets.elasticsearch.client import Response
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.errors import of_response
 from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
-from bucketcast.targets.elasticsearch.index import sweep
+from bucketcast.targets.elasticsearch.index import RECORDS, prepare, sweep
 from tests.contract.oracle import visible
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -323,3 +324,23 @@ def test_a_503_is_an_outage_only_if_the_whole_cluster_cannot_answer(
     status: int, body: bytes, expected: type[DeliveryError]
 ) -> None:
     assert type(of_response(status, {}, body, "search.example:9200")) is expected
+
+
+@pytest.mark.parametrize("known", ["flattened", "flat_object", "object"])
+def test_an_index_is_created_with_what_the_servers_version_knows(known: str) -> None:
+    created: list[Any] = []
+
+    def send(method: str, _path: str, body: bytes = b"", *_: Any, **__: Any) -> Response:
+        if method == "GET":
+            status = 200 if created else 404
+            return Response(status, msgspec.json.encode({"events": created[-1] if created else {}}))
+        mapping = msgspec.json.decode(body)
+        properties = mapping["mappings"]["properties"]["Records"]["properties"]
+        metadata = properties["s3"]["properties"]["object"]["properties"]["userMetadata"]
+        if metadata["type"] != known:
+            return Response(400, b"No handler for type [x] declared on field [userMetadata]")
+        created.append(mapping)
+        return Response(200, b"{}")
+
+    prepare(SimpleNamespace(send=send), "events", "access", RECORDS)  # type: ignore[arg-type]
+    assert len(created) == 1

@@ -133,7 +133,7 @@ def timeout_errors(max_send_seconds: float, deploy: Deploy, target: str) -> Iter
 
 
 def url_errors(key: str, url: str, allowed: Egress, table: str) -> Iterator[ConfigError]:
-    """Yield an error if AWS would refuse a webhook's URL, as far as it shows without DNS."""
+    """Yield an error if a function on AWS would refuse a URL, as far as it shows without DNS."""
     if reason := allowed.refusal_of_url(url):
         allowed_hosts = (
             f"a public address; {egress.OPTION} in [{table}] of bucketcast.toml names others"

@@ -15,7 +15,6 @@ from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.limits import SETTLE_SECONDS
-from bucketcast.settings import egress
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
@@ -26,7 +25,6 @@ _QUEUE_NAME = 80
 _SETTINGS_BYTES = 300_000
 """An item of DynamoDB is 400 KB at most."""
 _SECRET_BYTES = 65_536
-_SERVER = "a host other than loopback and link-local ones"
 _NO_RIGHTS = (
     "allowed is password: only a target of bucketcast.toml has a role, and rights, of its own"
 )
@@ -102,13 +100,8 @@ def validate(
         errors.append(ConfigError(f"{path}.auth", "found 'iam'", _NO_RIGHTS))
     if errors:
         raise ConfigErrors(errors)
-    if kind == "webhook" and not setup.local:
-        allowed = Egress(setup.allow_private)
-        errors += url_errors(
-            f"{path}.endpoint", settings_text["endpoint"], allowed, "dynamic_targets"
-        )
-    elif not (setup.local or errors):
-        errors += _own_host_errors(target(parsed), path)
+    if not setup.local:
+        errors += _address_errors(setup, target(parsed), path)
     errors = errors or list(_timeout_errors(setup, target(parsed), path))
     options = options_of(declared)
     hidden = {key: value for key, value in settings_text.items() if options[key].hides(value)}
@@ -123,11 +116,15 @@ def validate(
     return found
 
 
-def _own_host_errors(target: Target, path: str) -> Iterator[ConfigError]:
-    """Yield an error for each server that would be the function itself."""
+def _address_errors(setup: DynamicSetup, target: Target, path: str) -> Iterator[ConfigError]:
+    """Yield an error for each server that the function would refuse to connect to."""
+    allowed = Egress(setup.allow_private)
+    if url := getattr(target.settings, "endpoint", ""):  # also behind a proxy
+        yield from url_errors(f"{path}.endpoint", url, allowed, "dynamic_targets")
+        return
     for host in sorted({server.host for server in target.endpoints()}):
-        if egress.is_own(host):
-            yield ConfigError(path, f"found {host}, which is the function itself", _SERVER)
+        address = f"//[{host}]" if ":" in host else f"//{host}"
+        yield from url_errors(path, address, allowed, "dynamic_targets")
 
 
 def _target_errors(

@@ -78,7 +78,7 @@ ANY: Final = Egress(("0.0.0.0/0", "::/0"))
 
 
 def is_own(host: str) -> bool:
-    """Return True for loopback and link-local hosts, as far as they show without DNS.
+    """Return True for loopback, unspecified and link-local hosts, as far as they show without DNS.
 
     On Lambda they are the function itself, with the API of its runtime.
     """
@@ -86,7 +86,7 @@ def is_own(host: str) -> bool:
     if not address:
         return False
     ip = _embedded(ip_address(address))
-    return ip.is_loopback or ip.is_link_local or ip in _EC2
+    return ip.is_loopback or ip.is_unspecified or ip.is_link_local or ip in _EC2
 
 
 def parse_entry(entry: str) -> str:

@@ -12,6 +12,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -43,6 +44,17 @@ def look_up(host: str, port: int) -> list[Address]:
     except UnicodeError as error:
         raise OSError(f"invalid host name: {error}") from None
     return [Address(family, name) for family, _, _, _, name in answers]
+
+
+def require_allowed(host: str, port: int) -> None:
+    """Check an address for a library that connects by itself, and reports unknown names.
+
+    Raises:
+        ForbiddenError: the stack allows none of the host's addresses.
+    """
+    if Egress.from_environ(os.environ):
+        with suppress(socket.gaierror):
+            _allowed(host, look_up(host, port))
 
 
 def connect(host: str, port: int, deadline: float) -> socket.socket:

@@ -25,6 +25,9 @@ _TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above
 """The server's default mapping of text, but with room for the longest escaped key."""
 _METADATA = {"type": "flattened"}
 """Of names that users choose: each would be a field, and an index takes 1,000 by default."""
+_FLATTENED = b'{"type":"flattened"}'
+_SUBSTITUTES = (_FLATTENED, b'{"type":"flat_object"}', b'{"type":"object","enabled":false}')
+"""OpenSearch knows the second since 2.7; older versions, and those without X-Pack, neither."""
 _OBJECT = {
     "s3": {"properties": {"object": {"properties": {"key": _TEXT, "userMetadata": _METADATA}}}}
 }
@@ -178,12 +181,16 @@ def _event_mappings(time: str) -> dict[str, Any]:
 
 def _create(requests: Requests, index: str, mappings: dict[str, Any], layout: Layout) -> None:
     path, body = f"/{quote(index)}", encode({"mappings": {"_meta": _Meta(layout), **mappings}})
-    in_opensearch = body.replace(b'"flattened"', b'"flat_object"')
-    for one in (body, in_opensearch):
+    for substitute in _SUBSTITUTES:
+        one = body.replace(_FLATTENED, substitute)
         response = requests.send("PUT", path, one, (_BAD_REQUEST,), timeout=CREATE_SECONDS)
-        if response.status != _BAD_REQUEST or b"resource_already_exists_exception" in response.body:
-            return
-    raise Retryable(f"index {index} cannot be created: {response.body[:1000].decode()}")
+        if b"No handler for type" not in response.body:
+            break
+    if (
+        response.status == _BAD_REQUEST
+        and b"resource_already_exists_exception" not in response.body
+    ):
+        raise Retryable(f"index {index} cannot be created: {response.body[:1000].decode()}")
 
 
 def _ids(requests: Requests, index: str) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from bucketcast import __version__
 from bucketcast.aws import iam_login
-from bucketcast.errors import NotAuthorized
-from bucketcast.targets.base import CONNECT_SECONDS
+from bucketcast.errors import NotAuthorized, NotConnected
+from bucketcast.targets.base import CONNECT_SECONDS, Endpoint, connecting
+from bucketcast.targets.base.connecting import ForbiddenError
 from bucketcast.targets.kafka.errors import invalid_options
 from bucketcast.targets.kafka.health import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
@@ -60,13 +61,19 @@ def create_client(
     """Return a client with these options, which reports its errors to `health`.
 
     Raises:
-        NotConnected: librdkafka refuses an option.
+        NotConnected: librdkafka refuses an option, or the stack a broker's address.
         NotAuthorized: the password or the credentials for `auth = iam` are missing.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
     if create_token := options.get("oauth_cb"):
         create_token()  # for its error, which librdkafka hides, and waits for 10 s
+    for broker in options["bootstrap.servers"].split(","):
+        server = Endpoint.of(broker, 9092)
+        try:
+            connecting.require_allowed(server.host, server.port)
+        except ForbiddenError as error:
+            raise NotConnected(f"{health.where}: {error}") from None
     if options.get("sasl.password") == "":
         raise NotAuthorized(f"{health.where}: sasl_password is missing, and sasl is on")
     try:

@@ -98,8 +98,10 @@ def _check_key(connection: Client, names: Names, columns: Mapping[str, Column]) 
 
 
 def _unique_indexes(connection: Client, table: str) -> Mapping[str, set[str]]:
-    """Return the columns of each unique index, without those that are expressions."""
+    """Return the columns of each unique index, without expressions and parts of columns."""
     found: dict[str, set[str]] = {}
     for row in connection.query(f"SHOW INDEX FROM {table} WHERE Non_unique = 0".encode()):
-        found.setdefault(str(row[2]), set()).update([str(row[4]).lower()] if row[4] else [])
+        found.setdefault(str(row[2]), set()).update(
+            [str(row[4]).lower()] if row[4] and row[7] is None else []
+        )
     return found

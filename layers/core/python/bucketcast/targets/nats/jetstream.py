@@ -1,16 +1,19 @@
 """JetStream: the stream acknowledges each message that it has stored."""
 
+from contextlib import suppress
+
 import msgspec
 from nats import errors
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
 from bucketcast.targets.nats.batch import DEFAULT_MAX_PAYLOAD, Batch, Message
-from bucketcast.targets.nats.connection import NEVER, Connection, encode_publish
+from bucketcast.targets.nats.connection import Connection, encode_publish
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.in_flight import InFlight
 
 IN_FLIGHT = 500
 """Messages in flight at a time; a server buffers 10,000 for a stream."""
+LOOK_UP_SECONDS = 1.0
 PAUSE = 1.0
 """Seconds to wait for an overloaded stream."""
 
@@ -53,7 +56,8 @@ class JetStream(Core):
     async def open(self) -> None:
         await super().open()
         await self._in_flight.open()
-        await self.probe()
+        with suppress(errors.NoRespondersError, errors.TimeoutError):
+            await self._streams()
 
     async def send(self, batch: Batch) -> None:
         put, subject, in_flight = self.connection.put, self.subject.encode(), self._in_flight
@@ -64,25 +68,37 @@ class JetStream(Core):
         await in_flight.wait_for_all()
 
     async def probe(self) -> None:
+        try:
+            streams = await self._streams()
+        except errors.NoRespondersError:
+            raise Retryable("JetStream is off in this server, or for this account") from None
+        if streams is not None and not streams:
+            raise self._missing_stream()
+
+    async def _streams(self) -> list[_Stream] | None:
+        """Return the streams with the subject; None if the user may not look them up.
+
+        A stream of another account or domain is not among them, and confirms all the same.
+
+        Raises:
+            Retryable: one of them confirms nothing.
+        """
         payload = msgspec.json.encode({"subject": self.subject})
         try:
             reply = await self.connection.await_reply(
-                self.connection.request(_STREAMS, payload, timeout=NEVER)
+                self.connection.request(_STREAMS, payload, timeout=LOOK_UP_SECONDS)
             )
-        except errors.NoRespondersError:
-            raise Retryable("JetStream is off in this server, or for this account") from None
         except errors.Error:
             if self.connection.permission_error is None:
                 raise
             self.connection.permission_error = None  # the user may publish all the same
-            return
-        streams = _decode(reply.data).streams
-        if not streams:
-            raise self._missing_stream()
+            return None
+        streams = _decode(reply.data).streams or []
         if silent := next((each.config.name for each in streams if each.config.no_ack), ""):
             raise Retryable(
                 f"the stream {silent} confirms nothing (no_ack): `nats stream edit {silent} --ack`"
             )
+        return streams
 
     def _parse_reply(self, data: bytes, headers: bytes, message: Message) -> DeliveryError | None:
         if not data and headers and headers.startswith(_NO_RESPONDERS):

@@ -199,7 +199,7 @@ def _find_table(connection: Client, settings: PostgresSettings) -> sql.Names | N
     """Return the full names of the table and its guard; None if the table does not exist.
 
     Raises:
-        Retryable: the table has other columns.
+        Retryable: the table has other columns, or another unique index.
     """
     expected = sql.COLUMNS[settings.format]
     schema, columns = sql.columns(connection, settings.table)
@@ -211,6 +211,12 @@ def _find_table(connection: Client, settings: PostgresSettings) -> sql.Names | N
             f"table {settings.table} has the columns {has}, while format {settings.format} needs "
             f"{needs}: set the other format, name another table or move this one away"
         )
+    if settings.format == "namespace":
+        for index in sql.other_unique_indexes(connection, settings.table):
+            raise Retryable(
+                f"{settings.table} has the unique index {index}, by which several objects could be "
+                f"one row: drop index {index}"
+            )
     return sql.Names.of(settings.table, schema)
 
 

@@ -22,6 +22,7 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = {
     "08": (NotConnected, ""),
     "22": (Rejected, ""),
     "23": (Rejected, ""),
+    "23505": (Retryable, "drop the unique index"),
     "25006": (NotConnected, _READ_ONLY),
     "25P03": (NotConnected, ""),
     "28": (NotAuthorized, ""),

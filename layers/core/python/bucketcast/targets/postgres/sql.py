@@ -112,6 +112,18 @@ def columns(client: "Client", name: str) -> tuple[str, dict[str, str]]:
     return (rows[0][0] if rows else ""), {column: kind for _, column, kind in rows}
 
 
+def other_unique_indexes(client: "Client", name: str) -> list[str]:
+    """Return the unique indexes by which several keys could be one row."""
+    rows = client.query(
+        "select i.relname from pg_index x join pg_class i on i.oid = x.indexrelid"
+        " where x.indrelid = to_regclass($1) and x.indisunique and not exists ("
+        "select from pg_attribute a where a.attrelid = x.indrelid and a.attnum = any(x.indkey)"
+        " and (a.attname = 'key' or pg_get_serial_sequence($1, a.attname) is not null))",
+        name,
+    )
+    return [index for (index,) in rows]
+
+
 def missing_rights(client: "Client", schema: str, table: str, rights: Iterable[str]) -> list[str]:
     """Return the user's missing rights on a table, or CREATE on the schema if it does not exist.
 
