@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+from botocore.exceptions import ReadTimeoutError
 from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws
@@ -39,16 +40,20 @@ class Killed(BaseException):
 
 
 class _Watch:
-    """Counts the calls of the clients, and ends the process before one of them."""
+    """Counts the calls of the clients; ends the process before one, or loses its answer."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.end_before = -1
+        self.end_before = self.lost = -1
 
     def count(self, model: Any, **_: Any) -> None:
         if self.end_before == len(self.calls):
             raise Killed
         self.calls.append(model.name)
+
+    def lose(self, **_: Any) -> None:
+        if self.lost == len(self.calls) - 1:
+            raise ReadTimeoutError(endpoint_url="")
 
 
 @cache
@@ -56,6 +61,7 @@ def _watch() -> _Watch:
     watch = _Watch()
     for name in ("sqs", "dynamodb", "lambda", "secretsmanager", "cloudwatch"):
         client(name).meta.events.register("before-call", watch.count)
+        client(name).meta.events.register("after-call", watch.lose)
     return watch
 
 
@@ -94,13 +100,17 @@ class Account:
         return DestinationCache(self.table, DYNAMIC.prefix)
 
     @contextmanager
-    def killed(self, before: int) -> Iterator[None]:
+    def killed(self, before: int, lost: int = -1) -> Iterator[None]:
         """Within, end the process before this call to AWS, counted from 0."""
-        self._watch.calls, self._watch.end_before = [], before
+        self._watch.calls, self._watch.end_before, self._watch.lost = [], before, lost
         try:
             yield
         finally:
-            self._watch.end_before = -1
+            self._watch.end_before = self._watch.lost = -1
+
+    def unanswered(self, call: int) -> AbstractContextManager[None]:
+        """Within, lose the answer of this call to AWS, counted from 0."""
+        return self.killed(-1, call)
 
     def fill(self, *queues: str) -> None:
         """Put a message into each queue."""

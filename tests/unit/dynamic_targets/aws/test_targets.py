@@ -1,10 +1,12 @@
 """Dynamic targets: made, changed and removed by calls that may be killed at any step."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from msgspec.structs import replace
 
 from bucketcast.delivery.alarms import queue_alarms
@@ -17,6 +19,7 @@ from bucketcast.dynamic_targets.aws.tasks import (
     TargetTasks,
 )
 from bucketcast.errors import BucketcastError
+from bucketcast.limits import MESSAGE_BYTES
 from bucketcast.rules.conditions import Fact
 from bucketcast.state.dynamic_targets import LostTaskError
 from bucketcast.state.items import DynamicTarget
@@ -45,10 +48,11 @@ def assert_empty(account: Account) -> None:
     assert account.table.tasks() == []
 
 
-def assert_only(account: Account, token: str) -> None:
+def assert_only(account: Account, token: str, state: str = "on") -> None:
     (target,) = account.table.targets()
+    assert target.state == state
     assert account.queues() == {target.queue, target.dead}
-    assert account.mapped() == {target.queue}
+    assert account.mapped() == ({target.queue} if state == "on" else set())
     assert account.secret_texts() == {target.secret: {"auth_token": token}}
     name = target.queue.removesuffix(".fifo")
     assert set(account.alarms()) == {f"{name}-{part}" for part in ALARMS}
@@ -58,20 +62,24 @@ def assert_only(account: Account, token: str) -> None:
 def test_put_creates_all_resources_and_ingest_finds_the_queue(account: Account) -> None:
     cache = account.destination_cache()
     assert cache.queue(HOOK) is None
-    assert put(account.targets()) == "created"
+    key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    assert put(account.targets(replace(DYNAMIC, kms_key=key))) == "created"
     assert_only(account, "hunter2")
     (target,) = account.table.targets()
     cache.begin()
     assert cache.queue(HOOK) == target.queue
     assert target.settings["auth_token"] == f"secret:{target.secret}#auth_token"
     assert "hunter2" not in repr(target)
-    attributes = account.sqs.get_queue_attributes(
-        QueueUrl=DYNAMIC.url(target.queue), AttributeNames=["All"]
-    )["Attributes"]
+    for queue in (target.dead, target.queue):
+        attributes = account.sqs.get_queue_attributes(
+            QueueUrl=DYNAMIC.url(queue), AttributeNames=["All"]
+        )["Attributes"]
+        assert attributes["KmsMasterKeyId"] == key
+        assert attributes["MaximumMessageSize"] == str(MESSAGE_BYTES)
+        assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
+        assert "aws:SecureTransport" in attributes["Policy"]
     assert attributes["VisibilityTimeout"] == "360"
-    assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
     assert target.dead in attributes["RedrivePolicy"]
-    assert "aws:SecureTransport" in attributes["Policy"]
 
 
 def test_ingest_reads_the_facts_that_a_changed_target_asks_for(account: Account) -> None:
@@ -84,17 +92,6 @@ def test_ingest_reads_the_facts_that_a_changed_target_asks_for(account: Account)
         cache.begin()
         wanted.append(cache.wants(HOOK).facts)
     assert wanted == [Fact.TAGS, Fact.HEAD]
-
-
-def test_queues_are_encrypted_with_the_stacks_key(account: Account) -> None:
-    key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-    put(account.targets(replace(DYNAMIC, kms_key=key)))
-    (target,) = account.table.targets()
-    for queue in (target.queue, target.dead):
-        attributes = account.sqs.get_queue_attributes(
-            QueueUrl=DYNAMIC.url(queue), AttributeNames=["All"]
-        )["Attributes"]
-        assert attributes["KmsMasterKeyId"] == key
 
 
 def test_put_creates_the_alarms_of_a_deployed_target(account: Account) -> None:
@@ -165,9 +162,8 @@ def test_merge_keeps_other_settings(account: Account) -> None:
 def test_disabled_target_keeps_its_settings_and_queue(account: Account) -> None:
     put(account.targets())
     put(account.targets(), {"enable": "off"}, merge=True)
+    assert_only(account, "hunter2", "off")
     (target,) = account.table.targets()
-    assert target.state == "off"
-    assert account.mapped() == set()
     assert account.destination_cache().queue(HOOK) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     assert_only(account, "hunter2")
@@ -256,46 +252,39 @@ def test_fifo_stack_creates_fifo_queues(account: Account) -> None:
     assert_only(account, "hunter2")
 
 
-@pytest.mark.parametrize("killed", ["creation", "change", "removal", "discard", "return"])
+@pytest.mark.parametrize("cut", [Account.killed, Account.unanswered])
+@pytest.mark.parametrize("killed", ["creation", "change", "on", "removal", "discard", "return"])
 @pytest.mark.parametrize("step", range(16))
 def test_killed_call_leaves_a_whole_target_or_none(
-    account: Account, step: int, killed: str
+    account: Account, step: int, killed: str, cut: Any
 ) -> None:
     """A `return` is the second creation of a target whose events wait."""
     waiting: set[str] = set()
     if killed != "creation":
-        put(account.targets())
+        put(account.targets(), {**HIDDEN, "enable": "off" if killed == "on" else "on"})
     if killed == "return":
         (before,) = account.table.targets()
         account.fill(before.queue)
         account.targets().remove(HOOK)
         waiting = {before.queue, before.dead}
-    calls = {
+    calls: dict[str, Callable[[], object]] = {
         "change": lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}),
         "removal": lambda: account.targets().remove(HOOK),
         "discard": lambda: account.targets().remove(HOOK, discard=True),
     }
-    _killed(account, step, calls.get(killed, lambda: put(account.targets())))
+    with suppress(Killed, ReadTimeoutError), cut(account, step):
+        calls.get(killed, lambda: put(account.targets()))()
     for seconds in (LEASE_SECONDS, RECHECK_SECONDS):
         account.now += seconds + 1
         account.targets().sweep()
     assert account.queues() >= waiting
     if not waiting and (targets := account.table.targets()):
-        assert_only(account, account.secret_texts()[targets[0].secret]["auth_token"])
+        (token,) = account.secret_texts()[targets[0].secret].values()
+        assert_only(account, token, targets[0].state)
     elif not waiting:
         assert_empty(account)
     put(account.targets(), {**HIDDEN, "auth_token": "newest"})
     assert_only(account, "newest")
-
-
-def _killed(account: Account, step: int, call: object) -> None:
-    assert callable(call)
-    try:
-        with account.killed(step):
-            call()
-    except Killed:
-        return
-    assert step >= len(account.calls), "it ended by itself, so it made fewer calls"
 
 
 def test_killed_steps_include_the_last_of_every_call(account: Account) -> None:
@@ -329,13 +318,14 @@ def test_what_cannot_be_settled_stops_no_other_call(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A killed call of one user, whose target nobody may remove any more."""
-    _killed(account, 6, lambda: put(account.targets()))
+    with suppress(Killed), account.killed(6):
+        put(account.targets())
     expire(account)
 
     def refuse(*_: Any) -> bool:
         raise BucketcastError("no")
 
-    monkeypatch.setattr(TargetTasks, "_take_over", refuse)
+    monkeypatch.setattr(TargetTasks, "take_over", refuse)
     assert account.targets().put("webhook", "other", OPEN).outcome == "created"
 
 
@@ -344,7 +334,8 @@ def test_a_key_that_dynamodb_refuses_is_no_target(account: Account) -> None:
 
 
 def test_call_waits_for_another_and_then_reports_it(account: Account) -> None:
-    _killed(account, 6, lambda: put(account.targets()))
+    with suppress(Killed), account.killed(6):
+        put(account.targets())
     with pytest.raises(BucketcastError, match="another call is at work on webhook:audit"):
         put(account.targets())
     expire(account)
@@ -359,21 +350,6 @@ def test_call_waits_until_another_has_ended(
     other = targets._tasks.begin(HOOK)
     monkeypatch.setattr(time, "sleep", lambda _: account.table.release(other))
     assert put(targets) == "created"
-
-
-def test_step_with_a_lost_answer_is_repeated(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The client repeats it; it was refused then, and the target given up as another call's."""
-    put_item = account.dynamodb.put_item
-
-    def twice(**given: Any) -> Any:
-        put_item(**given)
-        return put_item(**given)
-
-    monkeypatch.setattr(account.dynamodb, "put_item", twice)
-    assert put(account.targets()) == "created"
-    assert_only(account, "hunter2")
 
 
 @pytest.mark.parametrize("waits", [True, False])

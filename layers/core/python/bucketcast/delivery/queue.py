@@ -214,7 +214,7 @@ def _entry(index: int, message: Outgoing, *, fifo: bool) -> dict[str, Any]:
 
 
 def make_queue(name: str, client: "SQSClient", key: str, **attributes: str) -> None:
-    """Make a queue that takes calls over TLS only, encrypted as `encryption` says."""
+    """Make a queue like those of a deploy: over TLS only, encrypted as `encryption` says."""
     deny_plain_http = {
         "Effect": "Deny",
         "Principal": {"AWS": "*"},
@@ -223,7 +223,8 @@ def make_queue(name: str, client: "SQSClient", key: str, **attributes: str) -> N
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [deny_plain_http]})
-    all_: Any = {**encryption(key), **order(name), "Policy": policy, **attributes}
+    attributes |= {"Policy": policy, "MaximumMessageSize": str(MESSAGE_BYTES)}
+    all_: Any = {**encryption(key), **order(name), **attributes}
     client.create_queue(QueueName=name, Attributes=all_)
 
 

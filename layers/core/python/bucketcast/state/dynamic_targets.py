@@ -2,7 +2,8 @@
 
 An item per target, one with a number that grows with every change, as for a bucket's rules, and one
 per running call: its `Task` names the resources to remove if the call does not finish. So every
-resource is named here before it is created, until a target's own item names it.
+resource is named here before it is created, until a target's own item names it. What has a queue is
+stored twice, so that who needs these does not read all topics.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 PARTITION: Final = "#targets"
 """No bucket has such a name."""
 _TARGET: Final = "target#"
+_QUEUED: Final = "queued#"
 _TASK: Final = "task#"
 _COUNT: Final = "topiccount#"
 _LONGEST_KEY: Final = 1_024
@@ -60,7 +62,7 @@ class Table:
 
     def targets(self) -> list[DynamicTarget]:
         """Return the targets that have a queue, with those of topics, ordered by key."""
-        return [target for target in self._read() if target.queue]
+        return [_decode(item["text"]["S"]) for item in self._items.items(_QUEUED)]
 
     def topics(
         self, tenant: str | None, after: str = "", at_once: int = _AT_ONCE
@@ -69,17 +71,13 @@ class Table:
 
         A call reads up to `at_once` of them.
         """
-        for topic in self._read(TopicArn.keys_of(tenant), after, at_once):
-            if isinstance(topic, Topic) and tenant in (None, topic.tenant):
-                yield topic
-
-    def _read(
-        self, begin: str = "", after: str = "", at_once: int = _AT_ONCE
-    ) -> Iterator[DynamicTarget]:
+        begin = TopicArn.keys_of(tenant)
         start = _TARGET + after if after and after.startswith(begin) else ""
         limit = min(at_once, _AT_ONCE)
         for item in self._items.items(_TARGET + begin, start, Limit=limit):
-            yield _decode(item["text"]["S"])
+            topic = _decode(item["text"]["S"])
+            if isinstance(topic, Topic) and tenant in (None, topic.tenant):
+                yield topic
 
     def task(self, key: str) -> Task | None:
         item = self._items.get(_TASK + key)
@@ -128,9 +126,10 @@ class Table:
             LostTaskError: another call owns the task, or a new topic's owner has `most` topics
                 already (0 is any number); nothing was changed.
         """
-        key, owned = _TARGET + task.key, if_held(task.holder)
+        owned = if_held(task.holder)
         parts = [
-            self._items.put_part(key, _text(after)) if after else self._items.delete_part(key),
+            self._target_part(_TARGET + task.key, after),
+            self._target_part(_QUEUED + task.key, after if after and after.queue else None),
             self._task_part(rest, owned)
             if rest
             else self._items.delete_part(_TASK + task.key, **owned),
@@ -158,6 +157,10 @@ class Table:
             update["ConditionExpression"] = "attribute_not_exists(topics) OR topics < :most"
             update["ExpressionAttributeValues"][":most"] = {"N": str(most)}
         return [self._items.update_part(_COUNT + topic.owner_id, **update)]
+
+    def _target_part(self, key: str, target: DynamicTarget | None) -> Part:
+        """Return the part of a transaction that stores a target, or deletes it (None)."""
+        return self._items.put_part(key, _text(target)) if target else self._items.delete_part(key)
 
     def _task_part(self, task: Task, condition: Mapping[str, Any]) -> Part:
         item = {**_text(task), **held(task.holder, task.due)}

@@ -5,10 +5,10 @@ step         action
 ===========  =================================================================================
 begin        store a task, which no other call on the target may overtake
 plan         read the target, and decide what it is to be
-create       let the task name the resources to be created, and create them
-commit       in one transaction: store the target, increment the change number, and let the
-             task name the resources that the target no longer uses
-clean        remove those resources, and delete the task
+create       let the task name the resources to be created and those that the target will no
+             longer use, and create the former
+commit       in one transaction: store the target, and increment the change number
+clean        remove the resources that the stored target does not name, and delete the task
 ===========  =================================================================================
 
 `tasks` has the tasks and their cleanup.
@@ -217,6 +217,8 @@ class DynamicTargets:
             return BucketcastError(
                 f"{to.short} is in bucketcast.toml: take it out there and deploy"
             )
+        if not isinstance(to, TargetArn):  # users may ask for these: read no others' targets
+            return NoDynamicTargetError(f"there is no {to}")
         known = [
             short_name(target.arn) for target in self._table.targets() if target.state != "kept"
         ]
@@ -261,25 +263,23 @@ class DynamicTargets:
         existing: DynamicTarget | None,
     ) -> None:
         """Create missing resources, store the target, and remove resources it no longer uses."""
-        created = _unused(target, existing)
-        task = self._tasks.replace(task, *created)
+        created, unused = _unused(target, existing), _unused(existing, target)
+        task = self._tasks.replace(task, *created, *unused)
         if not self._table.renew(task):
             raise busy(to)
         secret = desired.valid.secret_text
-        unused = _unused(existing, target)
-        cleanup = self._tasks.replace(task, *unused) if unused else None
         try:
             for resource in reversed(target.resources):
                 if resource in created or resource.kind == "alarms":  # which change with its state
                     self._resources.make(resource, target, secret)
-            self._table.commit(task, existing, target, cleanup, desired.most)
+            self._table.commit(task, existing, target, task if unused else None, desired.most)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
-                if self._table.renew(task):
-                    self._tasks.clean(task)
+                # As another holder, since what got no answer may still be on its way.
+                self._tasks.take_over(task, task.holder)
             raise
-        if cleanup:
-            self._tasks.clean(cleanup)
+        if unused:
+            self._tasks.clean(task)
 
 
 def _unused(before: DynamicTarget | None, after: DynamicTarget | None) -> list[Resource]:

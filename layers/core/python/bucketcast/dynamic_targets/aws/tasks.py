@@ -1,7 +1,8 @@
 """The tasks of calls that change dynamic targets, and their cleanup after an interruption.
 
 A task names resources that its call is about to create, or no longer needs. Whoever ends the task
-removes them: the call itself, or the next one once the task is older than `LEASE_SECONDS`.
+removes those that the stored target does not name: the call itself, or the next one once the task
+is older than `LEASE_SECONDS`.
 """
 
 import time
@@ -52,7 +53,7 @@ class TargetTasks:
                 if self._table.take(task := self._new(to.key), self._now(), holder):
                     return task
             elif current.due <= self._now():
-                self._take_over(current)
+                self.take_over(current)
             if time.monotonic() > deadline:
                 raise busy(to)
             time.sleep(_PAUSE_SECONDS)
@@ -62,14 +63,20 @@ class TargetTasks:
         return replace(task, due=self._now(LEASE_SECONDS), resources_to_remove=unused)
 
     def clean(self, task: Task) -> bool:
-        """Remove a task's resources and end it; False if Lambda is not ready to remove them all."""
+        """Remove a task's resources that its target does not use, and end it.
+
+        Return False if Lambda is not ready to remove them all.
+        """
+        target = self._table.get(task.key)
+        used = target.resources if target else ()
         try:
             for resource in task.resources_to_remove:
-                self._resources.remove(resource)
+                if resource not in used:
+                    self._resources.remove(resource)
         except UnsettledError:
             self._table.renew(replace(task, due=self._now(GRACE_SECONDS)))
             return False
-        self.end(task, self._table.get(task.key))
+        self.end(task, target)
         return True
 
     def end(self, task: Task, target: DynamicTarget | None, pause: int = GRACE_SECONDS) -> None:
@@ -82,14 +89,17 @@ class TargetTasks:
 
     def sweep(self) -> list[str]:
         """End the tasks of interrupted calls; return the keys of their targets."""
-        return [task.key for task in self._table.sweep(self._now(), self._take_over)]
+        return [task.key for task in self._table.sweep(self._now(), self.take_over)]
 
-    def _take_over(self, task: Task) -> bool:
-        """End the task of an interrupted call; return False if that is not possible yet."""
+    def take_over(self, task: Task, former: str = "") -> bool:
+        """End the task of an interrupted call; return False if that is not possible yet.
+
+        `former` is its holder if that is known to have given up.
+        """
         if task.if_empty:
             return self._remove_if_empty(task)
         own = self._new(task.key, task.resources_to_remove)
-        return self._table.take(own, self._now()) and self.clean(own)
+        return self._table.take(own, self._now(), former) and self.clean(own)
 
     def _remove_if_empty(self, task: Task) -> bool:
         own = self._new(task.key)
