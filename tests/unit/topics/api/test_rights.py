@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -64,6 +65,19 @@ def test_policy_grants_another_tenant_exactly_its_actions(server: Server, allowe
         if action != allowed:
             assert refused(partial(call, bob)) == ("AuthorizationError", 403)
     CALLS[allowed](bob)
+
+
+@pytest.mark.parametrize("name", ["t1", "other"])
+def test_who_may_not_change_a_topic_holds_up_nobody(server: Server, name: str) -> None:
+    """A refused call wrote the task that the owner's calls wait for, and read all targets."""
+    server.client("ANN").create_topic(Name=name)
+    with server.account.killed(-1):
+        for call in CALLS.values():
+            with suppress(ClientError):
+                call(server.client("BOB"))
+        with suppress(ClientError):
+            server.client("ALF").create_topic(Name=name)
+    assert server.account.calls == ["GetItem"] * 4
 
 
 def test_owner_stays_when_a_policy_lets_others_overwrite(server: Server) -> None:

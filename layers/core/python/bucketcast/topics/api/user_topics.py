@@ -55,6 +55,8 @@ class UserTopics:
         if not call.secure and has_login(attributes):
             raise TopicError("InvalidArgument", _INSECURE)
         parsed = parse_attributes(attributes)
+        arn = TopicArn(self._region, user.tenant, name)
+        self._find(user, policy.CREATE, arn)
         topics = self._change()
 
         def change(existing: Topic | None, _: Mapping[str, str]) -> DesiredTopic:
@@ -65,7 +67,7 @@ class UserTopics:
             permissions.require(user, policy.CREATE, existing)
             return DesiredTopic(existing.owner, parsed, existing.owner_id)
 
-        return topics.put(TopicArn(self._region, user.tenant, name), change)
+        return topics.put(arn, change)
 
     def set(self, call: TopicCall, arn: TopicArn, key: str, value: str) -> None:
         """Change one attribute of a topic; an empty text removes it."""
@@ -74,6 +76,8 @@ class UserTopics:
             raise invalid("AttributeName", repr(key[:100]), allowed)
         if not call.secure and has_login({key: value}):
             raise TopicError("InvalidArgument", _INSECURE)
+        if not self._find(call.user, policy.SET, arn):
+            raise topic_not_found(str(arn))
 
         def change(existing: Topic | None, hidden: Mapping[str, str]) -> DesiredTopic:
             if existing is None:
@@ -92,16 +96,16 @@ class UserTopics:
 
     def delete(self, user: User, arn: TopicArn) -> None:
         """Delete a topic, if it exists."""
-        self._change().delete(
-            arn, lambda existing: permissions.require(user, policy.DELETE, existing)
-        )
+        if self._find(user, policy.DELETE, arn):
+            self._change().delete(
+                arn, lambda existing: permissions.require(user, policy.DELETE, existing)
+            )
 
     def get(self, call: TopicCall, arn: TopicArn) -> Topic:
         """Return a topic, if the user may read it over this connection."""
-        topic = self._table.topic(arn)
+        topic = self._find(call.user, policy.GET, arn)
         if topic is None:
             raise topic_not_found(str(arn))
-        permissions.require(call.user, policy.GET, topic)
         _require_https(call, topic)
         return topic
 
@@ -118,6 +122,16 @@ class UserTopics:
         for topic in topics:
             _require_https(call, topic)
         return topics, after
+
+    def _find(self, user: User, action: str, arn: TopicArn) -> Topic | None:
+        """Return a topic, if there is one, requiring the right; changes ask again in their task.
+
+        So who may not change a topic holds up nobody who may.
+        """
+        topic = self._table.topic(arn)
+        if topic:
+            permissions.require(user, action, topic)
+        return topic
 
     def _check_quota(self, user: User, limit: int) -> None:
         """Raise a TopicError if a user has `limit` topics; 0 means no limit."""
