@@ -38,6 +38,7 @@ def enriched(**more: Any) -> Event:
         (when("key", "regex", r"photos/\d+/.*\.jpe?g"), True),
         (when("key", "regex", r"photos/\d+"), False),  # the whole key, as with Ceph
         (when("key", "regex", r"x", r".*cat.*"), True),
+        (when("key", "regex", ""), False),
         (when("key", "prefix", "films/", "photos/"), True),
         (when("key", "suffix", ".png", ".gif"), False),
         (when("key", "suffix", ".png", ".jpg"), True),

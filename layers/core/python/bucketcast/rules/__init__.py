@@ -27,7 +27,7 @@ from bucketcast.event import Event
 from bucketcast.event.names import expand, spellings
 from bucketcast.rules.affixes import Affixes
 from bucketcast.rules.conditions import Condition, Fact, How, test_of
-from bucketcast.rules.regexes import RegexSet, escape
+from bucketcast.rules.regexes import RegexSet
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -102,7 +102,7 @@ class RuleIndex:
                 continue
             regex, conditions = searched(rule)
             entry = _IndexedRule(rule, conditions, self._mask(rule.events))
-            if regex:
+            if regex is not None:
                 by_regex.setdefault(regex, []).append(entry)
                 continue
             heads, tails = _ends(rule)
@@ -180,16 +180,16 @@ class _IndexedRule:
         return False
 
 
-def searched(rule: Rule) -> tuple[str, tuple[Condition, ...]]:
+def searched(rule: Rule) -> tuple[str | None, tuple[Condition, ...]]:
     """Return the regular expression by which a rule is found, and the conditions to check then.
 
-    It is "" for a rule that is found by its prefix and suffix.
+    It is None for a rule that is found by its prefix and suffix.
     """
     if _is_wild(rule):
         return wildcard(f"{rule.prefix}*{rule.suffix}"), rule.conditions
     found = next(filter(_is_regex, rule.conditions), None)
     if found is None:
-        return "", rule.conditions
+        return None, rule.conditions
     ends: Mapping[How, str] = {"prefix": rule.prefix, "suffix": rule.suffix}
     return found.values[0], (
         *(Condition("key", (end,), how) for how, end in ends.items() if end),
@@ -200,7 +200,7 @@ def searched(rule: Rule) -> tuple[str, tuple[Condition, ...]]:
 def wildcard(pattern: str) -> str:
     """Return a regular expression: `*` is any text, `?` one character, the rest literal."""
     parts = re.split("([*?])", pattern)
-    return "(?s)" + "".join({"*": ".*", "?": "."}.get(part) or escape(part) for part in parts)
+    return "(?s)" + "".join({"*": ".*", "?": "."}.get(part) or re.escape(part) for part in parts)
 
 
 def _has(key: str, pattern: str) -> bool:

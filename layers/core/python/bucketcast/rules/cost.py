@@ -29,7 +29,7 @@ def cost(rules: Iterable[Rule]) -> int:
         if rule.disabled:
             continue
         regex, conditions = searched(rule)
-        if regex:
+        if regex is not None:
             together.add(regex)
         values = [value for condition in conditions for value in condition.values]
         total += _RULE_BYTES + _EVENT_BYTES * len(rule.events) + _VALUE_BYTES * len(values)

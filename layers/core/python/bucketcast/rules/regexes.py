@@ -6,14 +6,19 @@ them until they fill the memory of the set, which grows with its program.
 Source: RE2's `set.h` and `re2.h` (`max_mem`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from contextlib import suppress
 from typing import Any, Final
+
+from bucketcast.limits import BUCKET_RULES_BYTES
 
 LONGEST: Final = 1_000
 """Longest pattern, in characters."""
 _SET_BYTES: Final = 1 << 16
 _INSTRUCTION_BYTES: Final = 128
 """Of which RE2 needs some 100 to compile, and then for its program and states."""
+_ROOMS: Final = tuple(1 << bits for bits in range(14, 24))
+"""Bytes to compile a pattern alone."""
 
 
 class RegexSet:
@@ -21,17 +26,14 @@ class RegexSet:
 
     Raises:
         ValueError: a pattern is not RE2 syntax (lookaround and back-references cannot be matched in
-            linear time), or is too large by itself.
+            linear time), or is too large by itself, or all are together.
     """
 
-    def __init__(self, patterns: Iterable[str]) -> None:
-        import re2  # noqa: PLC0415 - only where a rule has a regular expression
-
-        patterns = [*patterns]
-        self._set = re2.Set.FullMatchSet(_options(size(patterns)))
-        for pattern in patterns:
-            self._set.Add(pattern)
-        self._set.Compile()
+    def __init__(self, patterns: Collection[str]) -> None:
+        self._set, size = _compiled(patterns)
+        if self._set is None:
+            most = f"allowed are {BUCKET_RULES_BYTES:,}"
+            raise ValueError(f"the regular expressions take {size:,} bytes together; {most}")
 
     def matching(self, text: str) -> list[int]:
         """Return the indexes of the patterns that match, in no order."""
@@ -42,35 +44,54 @@ class RegexSet:
         return bool(self.matching(text))
 
 
-def size(patterns: Iterable[str]) -> int:
-    """Return the most bytes that a set of these patterns takes.
+def size(patterns: Collection[str]) -> int:
+    """Return the most bytes that a set of these patterns takes; it is compiled for that.
 
     Raises:
         ValueError: RE2 cannot compile a pattern; the text has the reason.
     """
-    return _SET_BYTES + _INSTRUCTION_BYTES * sum(map(_instructions, patterns))
+    return _compiled(patterns)[1]
 
 
-def escape(text: str) -> str:
-    """Return a regular expression that matches this text only."""
+def _compiled(patterns: Collection[str]) -> tuple[Any, int]:
+    """Return a set of the patterns, or None if it is too large for a bucket, and its bytes."""
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
-    return str(re2.escape(text))
+    size = _SET_BYTES + _INSTRUCTION_BYTES * sum(map(_instructions, patterns))
+    while size <= BUCKET_RULES_BYTES:
+        found = re2.Set.FullMatchSet(_options(size))
+        for pattern in patterns:
+            found.Add(pattern)
+        with suppress(re2.error):
+            found.Compile()
+            return found, size
+        size *= 2
+    return None, size
 
 
 def _instructions(pattern: str) -> int:
+    """Return how many instructions to count for a pattern.
+
+    RE2 leaves out empty parts of a program only once it has all of it, and does not say how large
+    that was: `(?:|||)` is short in the end. The memory in which it compiles tells, and counts.
+    """
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
-    try:
-        return int(re2.compile(pattern, _options()).programsize)
-    except re2.error as error:
-        raise ValueError(
-            f"the regular expression {pattern!r} cannot be: {_reason(error)}; allowed is RE2's "
-            "syntax, which is matched in linear time: no lookaround, no back-reference"
-        ) from None
+    reason: object = ""
+    for room in _ROOMS:
+        try:
+            program = int(re2.compile(pattern, _options(room)).programsize)
+        except re2.error as error:
+            reason = _reason(error)
+        else:  # RE2 needs 96 bytes each, so that with empty parts only it is more than 192
+            return room // 64 if room - _ROOMS[0] > 192 * program else program
+    raise ValueError(
+        f"the regular expression {pattern!r} cannot be: {reason}; allowed is RE2's syntax, which "
+        "is matched in linear time: no lookaround, no back-reference"
+    )
 
 
-def _options(size: int = 8 << 20) -> Any:
+def _options(size: int) -> Any:
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
     options = re2.Options()
