@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.policy import History
-from bucketcast.delivery.queue import COUNTS, Outgoing, Queue
+from bucketcast.delivery.queue import COUNTS, Outgoing, Queue, make_queue
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.limits import MESSAGE_BYTES
 
@@ -202,6 +202,12 @@ def test_what_waits_is_counted_where_sqs_answers(counts: list[int], number: int 
     answer = {"Attributes": dict(zip(COUNTS, map(str, counts), strict=False))}
     client = Mock(get_queue_attributes=Mock(side_effect=[answer] if counts else BROKEN))
     assert Consumer(Queue("url", client), lambda _: set()).count() == number
+
+
+def test_queues_made_at_run_time_take_what_is_sent() -> None:
+    make_queue("own", client := Mock(), "")
+    attributes = client.create_queue.call_args.kwargs["Attributes"]
+    assert attributes["MaximumMessageSize"] == str(MESSAGE_BYTES)
 
 
 def test_pauses_are_set_ten_at_a_time() -> None:
