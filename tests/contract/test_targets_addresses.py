@@ -90,25 +90,17 @@ def assert_delivers(case: Case, host: str = "localhost") -> None:
     assert len(case.arrivals()) == 9
 
 
-def test_an_address_that_swallows_packets(
-    resolved_case: Case, resolve_to: Answers, swallow: Callable[[str, int], None]
+@pytest.mark.parametrize(("dead", "silent"), [(1, 1), (1, 0), (8, 8)])
+def test_dead_addresses_before_the_good_one(
+    resolved_case: Case,
+    resolve_to: Answers,
+    swallow: Callable[[str, int], None],
+    dead: int,
+    silent: int,
 ) -> None:
-    swallow(ADDRESSES[0], port_of(resolved_case))
-    resolve_to([ADDRESSES[0], GOOD])
-    assert_delivers(resolved_case)
-
-
-def test_an_address_that_refuses(resolved_case: Case, resolve_to: Answers) -> None:
-    resolve_to([ADDRESSES[0], GOOD])
-    assert_delivers(resolved_case)
-
-
-def test_eight_dead_addresses_before_the_good_one(
-    resolved_case: Case, resolve_to: Answers, swallow: Callable[[str, int], None]
-) -> None:
-    for address in ADDRESSES:
+    for address in ADDRESSES[:silent]:
         swallow(address, port_of(resolved_case))
-    resolve_to([*ADDRESSES, GOOD])
+    resolve_to([*ADDRESSES[:dead], GOOD])
     assert_delivers(resolved_case)
 
 
