@@ -16,6 +16,7 @@ from constructs import Construct
 from bucketcast.deployment import TAKES_EFFECT
 from bucketcast.notifications.aws import attachment_times
 from bucketcast.notifications.aws.deployed_bucket import CHECK
+from bucketcast.notifications.eventbridge import fit_rule_name
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
@@ -79,6 +80,7 @@ class CustomResources:
         events.Rule(
             scope,
             "Daily",
+            rule_name=fit_rule_name(f"{Stack.of(scope).stack_name}-daily-", scope.node.id),
             description="Whether another tool has changed what the bucket sends",
             schedule=events.Schedule.rate(Duration.days(1)),
             targets=[

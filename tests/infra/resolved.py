@@ -46,7 +46,7 @@ class Resolved:
         kind = self._raw[logical_id]["Type"]
         about = self._raw[logical_id].get("Properties", {})
         if kind == "AWS::Events::Rule":
-            return f"arn:aws:events:{_HERE}:rule/{about.get('Name', logical_id)}"
+            return f"arn:aws:events:{_HERE}:rule/{about['Name']}"
         if kind not in _ARNS:
             return logical_id
         begin, key = _ARNS[kind]
