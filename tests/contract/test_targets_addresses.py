@@ -7,13 +7,12 @@ given to each handle. The name is `localhost`, as it is in the server's certific
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import Any
 
-import pycurl
 import pytest
 
 from bucketcast.settings.egress import VARIABLE
-from bucketcast.targets.webhook import client as webhook
 from tests.contract.case import Case, events
 from tests.servers.link import Links
 
@@ -26,32 +25,45 @@ Answers = Callable[[Sequence[str]], None]
 @pytest.fixture
 def resolve_to(monkeypatch: pytest.MonkeyPatch) -> Answers:
     """Return a function that sets the addresses of `localhost`, with its dot or without."""
-    own, new_handle = socket.getaddrinfo, webhook.new_handle
-    addresses, handles = [GOOD], list[tuple[Any, str]]()
+    own, addresses, tell = socket.getaddrinfo, [GOOD], list[Callable[[], None]]()
 
     def getaddrinfo(host: Any, port: Any, *rest: Any, **options: Any) -> list[Any]:
         if str(host).removesuffix(".") != "localhost":
             return own(host, port, *rest, **options)
         return [each for one in addresses for each in own(one, port, *rest, **options)]
 
-    def with_answers(settings: Any) -> Any:
-        handle = new_handle(settings)
-        handles.append((handle, settings.endpoint.split("/")[2]))
-        tell(*handles[-1])
-        return handle
-
-    def tell(handle: Any, server: str) -> None:
-        shown = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
-        handle.setopt(pycurl.RESOLVE, [f"-{server}", f"{server}:{shown}"])
-
     def set_addresses(new: Sequence[str]) -> None:
         addresses[:] = new
-        for handle, server in handles:
-            tell(handle, server)
+        for each in tell:
+            each()
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    monkeypatch.setattr(webhook, "new_handle", with_answers)
+    if find_spec("pycurl"):  # only its kind's environment has it
+        _tell_curl(monkeypatch, addresses, tell)
     return set_addresses
+
+
+def _tell_curl(
+    monkeypatch: pytest.MonkeyPatch, addresses: list[str], tell: list[Callable[[], None]]
+) -> None:
+    import pycurl  # noqa: PLC0415
+
+    from bucketcast.targets.webhook import client  # noqa: PLC0415
+
+    new_handle = client.new_handle
+
+    def with_answers(settings: Any) -> Any:
+        handle, server = new_handle(settings), settings.endpoint.split("/")[2]
+
+        def set_answers() -> None:
+            shown = ",".join(f"[{each}]" if ":" in each else each for each in addresses)
+            handle.setopt(pycurl.RESOLVE, [f"-{server}", f"{server}:{shown}"])
+
+        tell.append(set_answers)
+        set_answers()
+        return handle
+
+    monkeypatch.setattr(client, "new_handle", with_answers)
 
 
 @pytest.fixture
