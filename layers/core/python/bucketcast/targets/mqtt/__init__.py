@@ -146,8 +146,8 @@ class Target(base.Connected[Client]):
     def _connect(self) -> Client:
         """Open a session in the newest version that the broker supports.
 
-        Only the broker's own word leads to an older one, and only for this session: what an older
-        one forbids, it confirms.
+        Only the broker's own word leads to an older one, and only for this connection: what an
+        older one forbids, it confirms.
 
         Raises:
             NotConnected: the broker does not support the quality of service.
