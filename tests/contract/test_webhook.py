@@ -36,6 +36,9 @@ from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
 from tests.servers.webhook import TOKEN, WebhookServer
 
+CURLS_TRIES = 5
+"""So many dead connections curl itself tries."""
+
 Make = Callable[..., Target]
 
 
@@ -387,6 +390,19 @@ def test_connections_are_kept_from_batch_to_batch(webhook: WebhookServer, make: 
     requests = webhook.requests()
     assert len(requests) == 500
     assert len({request.connection for request in requests}) <= 8
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["http", "https"])
+def test_a_restarted_server_gets_the_next_event_at_once(
+    webhook: WebhookServer, make: Make, *, encrypted: bool
+) -> None:
+    """However many connections it left behind."""
+    target = make(**(webhook.tls_settings() if encrypted else {}))
+    assert target.send(events(500)) == {}
+    assert len({each.connection for each in webhook.requests()}) > 2 * CURLS_TRIES
+    webhook.kill()
+    webhook.start_again()
+    assert target.send(events(1)) == {}
 
 
 def test_a_function_with_little_memory_has_few_in_flight(

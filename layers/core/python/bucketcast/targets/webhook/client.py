@@ -22,7 +22,7 @@ from bucketcast.errors import DeliveryError, NotAuthorized
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
 from bucketcast.targets.webhook.batch import Batch, Encode
-from bucketcast.targets.webhook.errors import connection_error, refusal
+from bucketcast.targets.webhook.errors import CLOSED, connection_error, refusal
 from bucketcast.targets.webhook.guard import guard_sockets
 from bucketcast.targets.webhook.limiter import Limiter
 from bucketcast.targets.webhook.settings import MAX_IN_FLIGHT, WebhookSettings, authorization
@@ -76,12 +76,32 @@ class Request:
         self.started = 0.0
         self.body = bytearray()
         self.error: Sequence[Any] = ()
+        self.is_renewed = False
         self.setopt(pycurl.POST, 1)
         self.setopt(pycurl.WRITEFUNCTION, self._keep_body)
 
     def _keep_body(self, chunk: bytes) -> None:
         if len(self.body) < MAX_BODY:
             self.body += chunk[:MAX_BODY]
+
+    def renew(self) -> bool:
+        """Have it sent over a new connection, if a kept one ended without a response.
+
+        curl itself gives up after five such, and a server that was restarted leaves a hundred.
+        """
+        if self.is_renewed or self.error[0] not in CLOSED or self.getinfo(pycurl.NUM_CONNECTS):
+            return False
+        self.body.clear()
+        self.is_renewed = True
+        self.setopt(pycurl.FRESH_CONNECT, 1)
+        return True
+
+    def reset(self) -> None:
+        """Forget the response."""
+        self.body.clear()
+        if self.is_renewed:
+            self.is_renewed = False
+            self.setopt(pycurl.FRESH_CONNECT, 0)
 
     def failure(self, settings: WebhookSettings, status: int) -> DeliveryError:
         """Return the reason why the event did not arrive; below 200 there was no response."""
@@ -179,14 +199,17 @@ class Client:
         for handle in finished:
             remove(handle)
             request = requests[handle]
-            idle.append(request)
             status = request.getinfo(status_of)
+            if not status and request.renew():
+                self._multi.add_handle(handle)
+                continue
+            idle.append(request)
             if 200 <= status < 300:  # noqa: PLR2004 - success in HTTP
                 delivered.append(request.index)
                 latencies.append(now - request.started)
             else:
                 batch.fail(request.index, status, request.failure(self._settings, status))
-            request.body.clear()
+            request.reset()
         if delivered:
             batch.succeed(delivered)
             self._limiter.record_success(latencies, full=full)

@@ -25,6 +25,8 @@ REFUSAL_STATUSES = frozenset({TOO_MANY, 503})
 MAX_PAUSE = 900
 """Maximum pause from a Retry-After, in seconds: SQS's maximum delay of a message."""
 MAX_BODY_SHOWN = 200
+CLOSED = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
+"""curl's codes of a connection that the server closed."""
 
 
 def connection_error(
@@ -40,11 +42,10 @@ def connection_error(
         pycurl.E_PEER_FAILED_VERIFICATION: "see cert_authority",
         pycurl.E_SSL_CACERT_BADFILE: "see cert_authority",
     }
-    closed = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
     encrypted = settings.endpoint.startswith("https:")
     reason = f"{redacted_url(settings.endpoint)}: {message}"
     # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
-    if any(word in message for word in ("alert", "private key")) or (encrypted and code in closed):
+    if any(word in message for word in ("alert", "private key")) or (encrypted and code in CLOSED):
         return NotAuthorized(f"{reason} (if it asks for a client's certificate: see client_cert)")
     kind = TimedOut if code == pycurl.E_OPERATION_TIMEDOUT else NotConnected
     return kind(f"{reason} ({hints[code]})" if code in hints else reason)
