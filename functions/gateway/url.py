@@ -3,8 +3,9 @@
 import asyncio
 import base64
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from starlette.types import ASGIApp
 
@@ -14,7 +15,7 @@ _TEXTS = ("text/", "application/xml", "application/json")
 async def answer(app: ASGIApp, event: Mapping[str, Any]) -> dict[str, Any]:
     """Return the application's answer to a call, both in payload format 2.0."""
     text: str = event.get("body") or ""
-    body = base64.b64decode(text) if event.get("isBase64Encoded") else text.encode()
+    body = base64.b64decode(text) if event.get("isBase64Encoded") else _bytes(text, "utf-8")
     messages: list[MutableMapping[str, Any]] = []
     unread = [body]
 
@@ -50,22 +51,22 @@ def _scope(event: Mapping[str, Any], size: int) -> MutableMapping[str, Any]:
         "http_version": "1.1",
         "method": http["method"],
         "scheme": "https",
-        "path": urlsplit(path).path,
-        "raw_path": path.encode("latin-1"),
+        "path": unquote(path),
+        "raw_path": _bytes(path),
         "root_path": "",
-        "query_string": event.get("rawQueryString", "").encode("latin-1"),
-        "headers": [(name.encode("latin-1"), _bytes(value)) for name, value in headers.items()],
+        "query_string": _bytes(event.get("rawQueryString", "")),
+        "headers": [(_bytes(name), _bytes(value)) for name, value in headers.items()],
         "client": (http.get("sourceIp", ""), 0),
         "server": None,
     }
 
 
-def _bytes(value: str) -> bytes:
-    """Return a header's value on the wire, however Lambda decoded it; the gate reads either."""
+def _bytes(text: str, encoding: str = "latin-1") -> bytes:
+    """Return a text as on the wire, however Lambda decoded it; the application reads either."""
     try:
-        return value.encode("latin-1")
+        return text.encode(encoding)
     except UnicodeEncodeError:
-        return value.encode()
+        return text.encode(errors="surrogatepass")
 
 
 def _is_whole(messages: list[MutableMapping[str, Any]]) -> bool:
@@ -79,6 +80,7 @@ def _response(messages: list[MutableMapping[str, Any]]) -> dict[str, Any]:
     headers.pop("content-length", None)
     kind = headers.get("content-type", "application/xml")
     response = {"statusCode": start["status"], "headers": headers}
-    if kind.startswith(_TEXTS):
-        return {**response, "body": body.decode()}
+    with suppress(UnicodeDecodeError):
+        if kind.startswith(_TEXTS):
+            return {**response, "body": body.decode()}
     return {**response, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}

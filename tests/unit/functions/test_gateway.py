@@ -74,6 +74,25 @@ def test_a_header_beyond_ascii_may_come_decoded_in_any_way(note: str) -> None:
     assert answer["statusCode"] == 200
 
 
+@pytest.mark.parametrize("text", ["é", "日本", "\ud800", "//[", "%ff%zz"])
+@pytest.mark.parametrize("place", ["rawPath", "rawQueryString", "header", "name", "body"])
+def test_no_text_of_a_call_is_a_fault(place: str, text: str) -> None:
+    call = dict(event("PUT", "/images?notification"))
+    if place in ("header", "name"):
+        more = {"x-note": text} if place == "header" else {f"x-{text}": ""}
+        call["headers"] = {**call["headers"], **more}
+    else:
+        call |= {place: f"/{text}", "isBase64Encoded": place != "body"}
+    s3 = S3(authenticator(), allow, answers, at_s3, refusal="objects are at S3")
+    answer = asyncio.run(url.answer(build(s3, is_ready=ready), call))
+    assert 200 <= answer["statusCode"] < 500
+
+
+def test_an_answer_that_is_not_utf_8_is_packed() -> None:
+    answer = called("PUT", "/images?notification", b"<\xff/>")
+    assert base64.b64decode(answer["body"]) == b"images  <\xff/>"
+
+
 def test_headers_that_are_added_on_the_way_need_no_signature() -> None:
     """By the function URL itself, and by CloudFront or another proxy of AWS."""
     added = {

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from bucketcast.config import load
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
-from bucketcast.settings.egress import ANY, PRIVATE, Egress, parse_entry
+from bucketcast.settings.egress import ANY, PRIVATE, Egress, is_own, parse_entry
 from tests.unit.dynamic_targets.account import DYNAMIC
 
 NEVER = (
@@ -56,6 +56,18 @@ def test_network_allows_its_addresses_in_any_notation() -> None:
 )  # fmt: skip
 def test_address_in_a_url_is_checked_in_any_notation(host: str) -> None:
     assert "loopback" in Egress().refusal_of_url(f"https://{host}:8080/hook")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0", "0", "0x0", "00.0", "::", "::1", "::1%lo",  # noqa: S104 - it is refused
+        "::ffff:0.0.0.0", "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1", "2002:7f00:1::", "127.1", "localhost.", "169.254.169.254", "fe80::1",
+    ],
+)  # fmt: skip
+def test_unspecified_loopback_and_link_local_hosts_are_this_machine(host: str) -> None:
+    assert is_own(host)
 
 
 def test_host_name_is_not_checked_before_connecting() -> None:

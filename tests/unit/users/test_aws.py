@@ -114,6 +114,43 @@ def test_a_change_is_seen_by_each_key_and_conflicts_with_another(users: Users) -
         assert (account.user.admin, account.user.grants) == (False, {})
 
 
+def test_who_adds_a_user_while_it_is_removed_keeps_the_secret(
+    users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users.add(ANNA, SECRET)
+    delete = secretsmanager.delete_secret
+
+    def add_first(**secret: Any) -> None:
+        monkeypatch.setattr(secretsmanager, "delete_secret", delete)
+        users.add(replace(ANNA, id="a2"), "new-s3cret")
+        delete(**secret)
+
+    monkeypatch.setattr(secretsmanager, "delete_secret", add_first)
+    users.remove("anna")
+    account = users.find("ANNAKEY")
+    assert account
+    assert (account.user.id, account.secret) == ("a2", "new-s3cret")
+
+
+def test_a_key_that_is_being_removed_is_not_added_again(
+    users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users.add(ANNA, SECRET)
+    users.add_key("anna", "SECOND", "second-s3cret")
+    delete = secretsmanager.delete_secret
+
+    def add_first(**secret: Any) -> None:
+        with pytest.raises(UserChangedError, match="SECOND is a key of anna that is being removed"):
+            users.add_key("anna", "SECOND", "third-s3cret")
+        delete(**secret)
+
+    monkeypatch.setattr(secretsmanager, "delete_secret", add_first)
+    users.remove_key("anna", "SECOND")
+    assert users.get("anna") == ANNA
+    with pytest.raises(UserExistsError, match="anna has the access key ANNAKEY already"):
+        users.add_key("anna", "ANNAKEY", "another-s3cret")
+
+
 def test_rights_of_patterns_add_up() -> None:
     user = User("1", "a", "", (), grants={"photos-*": ("read",), "*-[ab]": ("write",)})
     assert set(user.rights_on("photos-a")) == {"read", "write"}

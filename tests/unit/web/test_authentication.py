@@ -274,6 +274,16 @@ def test_dot_segments_are_refused_in_any_spelling(path: str) -> None:
     assert refused(scope_of(signed("GET", path))).code == "InvalidURI"
 
 
+@pytest.mark.parametrize(
+    "source", ["/images/../b/k", "images/%2e%2E/b/k", "..", "b/./k?versionId=1"]
+)
+@pytest.mark.parametrize("name", ["x-amz-copy-source", "X-Amz-Copy-Source"])
+def test_dot_segments_of_a_copy_source_are_refused(source: str, name: str) -> None:
+    in_query = signed("PUT", f"/images/a?{name}={quote(source, safe='')}")
+    for request in (signed("PUT", "/images/a", headers={name: source}), in_query):
+        assert refused(scope_of(request)).code == "InvalidArgument"
+
+
 @pytest.mark.parametrize("path", ["//images/a", "/a%zz", "/images/%00", "/im ages%20/x"])
 def test_ambiguous_path_is_refused(path: str) -> None:
     scope = {**scope_of(signed("GET", "/images")), "raw_path": path.encode()}

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from bucketcast.gateway.service_names import is_of_service
 from bucketcast.users import Right, User
 from bucketcast.web.errors import S3Error
-from bucketcast.web.request import RawRequest, is_bucket_name
+from bucketcast.web.request import COPY_SOURCE, RawRequest, is_bucket_name
 
 Need = Right | Literal["any", "service", "admin"]
 
@@ -85,7 +85,6 @@ _REACHING: Final = frozenset({"analytics", "inventory", "logging", "replication"
 _ALIASES: Final = ("-s3alias", "--ol-s3", ".mrap")
 """S3 refuses buckets of such names: AmazonS3/latest/userguide/bucketnamingrules.html."""
 _SELECT: Final = frozenset({"select", "select-type"})
-_COPY_SOURCE: Final = "x-amz-copy-source"
 _ACL: Final = "x-amz-acl"
 _GRANT: Final = "x-amz-grant-"
 _LOCKS: Final = frozenset({"legal-hold", "retention"})
@@ -220,7 +219,7 @@ def _of_headers(call: RawRequest) -> Iterator[Need]:
 def _of_sources(call: RawRequest) -> list[Needed]:
     """Return what the sources of a copy need."""
     needs = []
-    for source in call.values(_COPY_SOURCE):
+    for source in call.values(COPY_SOURCE):
         bucket, _, _ = unquote(source).removeprefix("/").partition("/")
         # An access point is named by an ARN or an alias, which do not name its bucket.
         known = is_bucket_name(bucket) and not _is_alias(bucket)

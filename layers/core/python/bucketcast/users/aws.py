@@ -108,6 +108,8 @@ class Users:
             BucketcastError: the user does not exist, has two keys, or was changed at this moment.
         """
         before = self.get(name)
+        if access_key in before.keys:
+            raise UserExistsError(f"{name} has the access key {access_key} already")
         if len(before.keys) >= MAX_KEYS:
             raise BucketcastError(
                 f"{name} has {MAX_KEYS} keys, and may have no more: {' and '.join(before.keys)}; "
@@ -141,7 +143,7 @@ class Users:
         after = replace(before, keys=tuple(key for key in before.keys if key != access_key))
         if not self._store(before, after):
             raise _changed(name)
-        self._remove_secrets([access_key])
+        self._remove_secrets(before.id, [access_key])
         return after
 
     def remove(self, name: str) -> User:
@@ -153,7 +155,7 @@ class Users:
         user = self.get(name)
         if not self._store(user, None):
             raise _changed(name)
-        self._remove_secrets(user.keys)
+        self._remove_secrets(user.id, user.keys)
         return user
 
     def find(self, access_key: str) -> Account | None:
@@ -162,12 +164,14 @@ class Users:
         item = self._items.get(_KEY + access_key) if len(access_key) <= MAX_KEY_LENGTH else None
         if not item:
             return None
+        user = _decode(item[_TEXT]["S"])
         try:
-            response = self._secrets.get_secret_value(SecretId=self._secret_name(access_key))
+            name = self._secret_name(user.id, access_key)
+            response = self._secrets.get_secret_value(SecretId=name)
         except self._secrets.exceptions.ResourceNotFoundException:
             return None
         secret: str = json.loads(response["SecretString"])["secret_key"]
-        return Account(_decode(item[_TEXT]["S"]), secret)
+        return Account(user, secret)
 
     def _store(self, before: User | None, after: User | None) -> bool:
         """Replace the items of a user; False if they are not those of `before`, or are taken."""
@@ -187,33 +191,33 @@ class Users:
             return False
         return True
 
-    def _secret_name(self, access_key: str) -> str:
-        return f"{self._stack}/users/{access_key}"
+    def _secret_name(self, user_id: str, access_key: str) -> str:
+        """Return a name that no other user's key has: who removes it removes no other's secret."""
+        return f"{self._stack}/users/{user_id}/{access_key}"
 
     def _store_secret(
         self, user: User, access_key: str, secret: str, *, before: User | None
     ) -> None:
         """Store the secret of a new key; if that fails, undo the change that added the key."""
-        name, value = self._secret_name(access_key), json.dumps({"secret_key": secret})
         try:
-            try:
-                self._secrets.create_secret(
-                    Name=name,
-                    Description=f"The secret key of Bucketcast's user {user.name}",
-                    SecretString=value,
-                )
-            except self._secrets.exceptions.ResourceExistsException:
-                # An interrupted removal left it; no user has it.
-                self._secrets.put_secret_value(SecretId=name, SecretString=value)
-        except BaseException:
+            self._secrets.create_secret(
+                Name=self._secret_name(user.id, access_key),
+                Description=f"The secret key of Bucketcast's user {user.name}",
+                SecretString=json.dumps({"secret_key": secret}),
+            )
+        except BaseException as error:
             self._store(user, before)
+            if isinstance(error, self._secrets.exceptions.ResourceExistsException):
+                raise UserChangedError(
+                    f"{access_key} is a key of {user.name} that is being removed: take another"
+                ) from None
             raise
 
-    def _remove_secrets(self, keys: Sequence[str]) -> None:
+    def _remove_secrets(self, user_id: str, keys: Sequence[str]) -> None:
         # Without a recovery window: a name must be free at once, and no unused secret may remain.
         for key in keys:
             self._secrets.delete_secret(
-                SecretId=self._secret_name(key), ForceDeleteWithoutRecovery=True
+                SecretId=self._secret_name(user_id, key), ForceDeleteWithoutRecovery=True
             )
 
 

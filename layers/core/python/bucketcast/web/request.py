@@ -16,10 +16,11 @@ from bucketcast.web.errors import S3Error
 MAX_TARGET: Final = 16_384
 """Bytes of path and query: a key has 1,024, encoded as `%XX` at most 3,072."""
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_DOTS: Final = ("", ".", "..")
+_DOTTED: Final = "the {} holds a segment . or .., encoded or not"
 _BYTES: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 _SDK_NAME: Final = "x-id"
 _HEADER_PREFIX: Final = "x-amz-"
+COPY_SOURCE: Final = "x-amz-copy-source"
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-_]{1,254}")
 
 
@@ -67,7 +68,11 @@ class RawRequest:
                 raise S3Error("InvalidURI", "the path begins with //, which names no bucket")
         if bucket and not is_bucket_name(bucket):
             raise S3Error("InvalidBucketName")
-        return cls(method, path, query, joined, bucket, unquote(rest[1:]), rest)
+        call = cls(method, path, query, joined, bucket, unquote(rest[1:]), rest)
+        for source in call.values(COPY_SOURCE):
+            if _has_dots(source.partition("?")[0]):
+                raise S3Error("InvalidArgument", _DOTTED.format("copy source"))
+        return call
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -120,12 +125,15 @@ def _check_target(path: str, query: str) -> None:
         raise S3Error("InvalidURI", "the path does not begin with /")
     if _BROKEN_ESCAPE.search(path) or _BROKEN_ESCAPE.search(query):
         raise S3Error("InvalidURI", "a % is not followed by two hexadecimal digits")
-    decoded = unquote(path, errors="surrogateescape")
-    if "\0" in decoded:
+    if "\0" in unquote(path):
         raise S3Error("InvalidURI", "the path holds a NUL")
     # A proxy before S3 may resolve these, and so reach another bucket.
-    if any(part in _DOTS[1:] for part in decoded.split("/")):
-        raise S3Error("InvalidURI", "the path holds a segment . or .., encoded or not")
+    if _has_dots(path):
+        raise S3Error("InvalidURI", _DOTTED.format("path"))
+
+
+def _has_dots(path: str) -> bool:
+    return any(part in (".", "..") for part in unquote(path).split("/"))
 
 
 def _bucket_of_host(host: str, domains: Iterable[str]) -> str:
