@@ -42,7 +42,7 @@ class Attachments(Construct):
         self._ingest = ingest
         self._labels = labels
         self.custom_resources = CustomResources(self, context, ingest)
-        policies: list[IDependable] = [self.custom_resources.rights]
+        policies: list[IDependable] = []
         reports = report_buckets(config.scans)
         if notifying := {self._label(name): name for name in [*config.buckets, *reports]}:
             policies.append(self.custom_resources.allow_notifications(notifying))

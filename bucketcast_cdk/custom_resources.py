@@ -20,7 +20,7 @@ from bucketcast.notifications.eventbridge import fit_rule_name
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.permissions import bucket_arn, leading_keys
+from bucketcast_cdk.permissions import allow, bucket_arn, leading_keys
 
 # If the function does not even start, CloudFormation gives up then; its own default is an hour.
 SERVICE_TIMEOUT: Final = Duration.minutes(5)
@@ -54,7 +54,10 @@ class CustomResources:
         self._function.function.configure_async_invoke(
             retry_attempts=0, max_event_age=SERVICE_TIMEOUT
         )
-        self.rights = self._rights(ingest)
+        # Beside the right to write its log, so that they come before and go after all that call it.
+        times = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
+        allow(self.role, times, [ingest.table.table_arn], leading_keys(attachment_times.KEY))
+        allow(self.role, ["cloudformation:DescribeStacks"], [Stack.of(scope).stack_id])
 
     @property
     def role(self) -> iam.Role:
@@ -87,25 +90,6 @@ class CustomResources:
                 targets.LambdaFunction(
                     self._function.function, event=events.RuleTargetInput.from_object(request)
                 )
-            ],
-        )
-
-    def _rights(self, ingest: Ingest) -> iam.Policy:
-        """Return the permissions to store attachments, and to see a rollback."""
-        stack = Stack.of(self._scope)
-        return iam.Policy(
-            self._scope,
-            "Rights",
-            roles=[self.role],
-            statements=[
-                iam.PolicyStatement(
-                    actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
-                    resources=[ingest.table.table_arn],
-                    conditions=leading_keys(attachment_times.KEY),
-                ),
-                iam.PolicyStatement(
-                    actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
-                ),
             ],
         )
 

@@ -58,6 +58,8 @@ def test_example_is_for_the_account_of_the_environment_without_a_look_up(
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["artifacts"]["Events"]["environment"] == "aws://111122223333/eu-central-1"
     assert "missing" not in manifest
+    template = json.loads((tmp_path / "out" / "Events.template.json").read_text())
+    assert len(template["Resources"]) <= 40
 
 
 @pytest.mark.parametrize(

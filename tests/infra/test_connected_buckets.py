@@ -93,8 +93,10 @@ def test_shared_policy_is_removed_after_the_entries(
         for policy, statement in typical.statements()
         if policy.startswith("Attachments") and "dynamodb:PutItem" in statement["Action"]
     }
+    functions = typical.of_type("AWS::Lambda::Function")
     for found in typical.of_type("Custom::BucketNotification").values():
-        assert common in found["DependsOn"]
+        (called, _) = found["Properties"]["ServiceToken"]["Fn::GetAtt"]
+        assert common in functions[called]["DependsOn"]
 
 
 def test_outputs_name_the_buckets_of_the_deploy(typical: Synthesised) -> None:
@@ -115,7 +117,7 @@ def test_entry_depends_on_queue_policy_and_rights(
         bucket = found["Properties"]["Bucket"]
         needed = [typical.json["Resources"][before] for before in found["DependsOn"]]
         types = {before["Type"] for before in needed}
-        assert {"AWS::SQS::QueuePolicy", "AWS::IAM::Policy"} <= types, name
+        assert {"AWS::SQS::QueuePolicy", "AWS::IAM::ManagedPolicy"} <= types, name
         assert ("AWS::S3::Bucket" in types) == (bucket == "uploads")
 
 

@@ -24,12 +24,9 @@ def functions(made: Synthesised) -> set[str]:
 FUNCTION = "AWS::Lambda::Function"
 
 
-def test_default_kinds_are_three_on_aws_and_all_locally(make: Make) -> None:
-    assert functions(make(BARE)) == {
-        f"Bucketcast-dynamic-{k}" for k in ("amqp", "kafka", "webhook")
-    }
+def test_kinds_are_all_locally_and_none_on_aws_until_asked_for(make: Make) -> None:
     assert functions(make(BARE, local=True)) == {f"Bucketcast-dynamic-{kind}" for kind in kinds()}
-    assert functions(make('[dynamic_targets]\nkinds = "off"\n')) == set()
+    assert functions(make(BARE)) == set()
 
 
 def test_function_carries_its_kind_and_has_no_event_source(two: Synthesised) -> None:

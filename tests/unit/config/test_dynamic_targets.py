@@ -9,12 +9,12 @@ from tests.unit.config.folder import HOOK, Folder
 @pytest.mark.parametrize(
     ("text", "local", "expected"),
     [
-        ("", False, ("amqp", "kafka", "webhook")),
+        ("", False, ()),
         ("", True, kinds()),
         ('[dynamic_targets]\nkinds = ["redis", "nats", "redis"]', True, ("nats", "redis")),
         ('[dynamic_targets]\nkinds = "off"', True, ()),
         ('[dynamic_targets]\nkinds = "all"', False, kinds()),
-        ("[dynamic_targets]\nkinds = []", False, ("amqp", "kafka", "webhook")),
+        ("[dynamic_targets]\nkinds = []", False, ()),
     ],
 )
 def test_kinds(folder: Folder, text: str, expected: tuple[str, ...], *, local: bool) -> None:

@@ -105,7 +105,8 @@ def test_three_idle_targets_by_hand() -> None:
     bill = estimate.estimate(deployment(text), Load(events_a_day=0))
     metrics = [one for one in bill.lines if one.what == "metrics"]
     idle = bill.total(fixed=True) - sum(map(bill.dollars, metrics))
-    # Four queues of ours, and one of topics for each of three kinds.
-    polls, alarms, secrets, key = 7 * 0.2592, 4 * 0.30 + 0.10, 2 * 0.40, 1.00
+    polls, alarms, secrets, key = 4 * 0.2592, 4 * 0.30 + 0.10, 2 * 0.40, 1.00
     assert idle == pytest.approx(polls + alarms + secrets + key)
-    assert idle <= 5.5
+    kinds = '[dynamic_targets]\nkinds = ["redis", "webhook"]\n'
+    with_topics = estimate.estimate(deployment(text + kinds), Load(events_a_day=0))
+    assert with_topics.total() - bill.total() == pytest.approx(0.2592)

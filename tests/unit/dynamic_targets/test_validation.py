@@ -62,7 +62,7 @@ def test_url_is_hidden_only_with_a_login() -> None:
     ("kind", "id_", "values", "expected"),
     [
         ("webhok", "x", {}, "found no kind 'webhok'; did you mean 'webhook'?"),
-        ("kafka", "x", {}, "no function for dynamic targets of kind kafka; it has one for: "),
+        ("kafka", "x", {}, "write kinds = ["),
         ("webhook", "a b", {}, "found the id 'a b'; 1 to 32 of"),
         (
             "webhook",

@@ -15,8 +15,6 @@ from bucketcast.targets.base.options import ValidationError
 
 ALL = "all"
 OFF = "off"
-ON_AWS = ("amqp", "kafka", "webhook")
-"""The kinds of Ceph's topics; each kind is one more function."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +90,9 @@ class DynamicOptions(FunctionOptions):
     """The functions that serve dynamic targets, one per kind."""
 
     kinds: Csv = option(
-        f"the kinds, {ALL} or {OFF}; {ALL} in a local deploy if it is not set",
-        default=",".join(ON_AWS),
+        f"the kinds of targets and topics that are made without a deploy, each one more function; "
+        f"{ALL} or {OFF}; {ALL} in a local deploy if it is not set",
+        default=OFF,
         example="webhook,redis",
         parse=choice((*targets.kinds(), ALL, OFF)),
     )

@@ -139,12 +139,11 @@ def _target_errors(
         yield ConfigError(path, f"found no kind '{kind}'", allowed)
         return
     if kind not in setup.functions:
-        available = ", ".join(sorted(setup.functions)) or "none"
+        kinds = ", ".join(f'"{each}"' for each in sorted((*setup.functions, kind)))
         yield ConfigError(
             path,
             f"the stack has no function for dynamic targets of kind {kind}",
-            f"it has one for: {available}; add the kind to [dynamic_targets] kinds in "
-            "bucketcast.toml, then deploy",
+            f"write kinds = [{kinds}] into [dynamic_targets] of bucketcast.toml, then deploy",
         )
     if not TARGET_ID.fullmatch(id):
         yield ConfigError(path, f"found the id {id!r}", TARGET_ID_RULE)
