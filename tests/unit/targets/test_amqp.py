@@ -50,15 +50,15 @@ def test_multiple_confirms_the_messages_before_too() -> None:
 def test_returned_message_fails_although_it_is_confirmed() -> None:
     confirms = pending(3)
     confirms.add(14, 3, "m1")  # the same event twice in a batch
-    confirms.fail_returned("m1", "NO_ROUTE (312)")
+    confirms.fail_returned("m1", 312, "NO_ROUTE (312)")
     confirms.settle_tag(14, confirmed=True, multiple=True)
     assert (confirms.unconfirmed, set(confirms.failures), len(confirms)) == (set(), {1, 3}, 0)
-    assert str(confirms.failures[1]).startswith("broker: NO_ROUTE (312): no queue matches")
+    assert str(confirms.failures[1]).startswith("broker: NO_ROUTE (312); no queue matches")
 
 
 def test_late_confirms_of_an_earlier_batch_are_ignored() -> None:
     confirms = pending(2)
     confirms.settle_tag(10, confirmed=True, multiple=True)
     confirms.settle_tag(9, confirmed=False, multiple=False)
-    confirms.fail_returned("unknown", "NO_ROUTE (312)")
+    confirms.fail_returned("unknown", 312, "NO_ROUTE (312)")
     assert (confirms.unconfirmed, confirms.failures, len(confirms)) == ({0, 1}, {}, 2)

@@ -17,10 +17,7 @@ from bucketcast import targets
 from bucketcast.delivery.verdict import Answers, possible_faults_of_settings
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.settings.options import read
-from bucketcast.targets import amqp, webhook
-from bucketcast.targets.amqp import errors as amqp_errors
-from bucketcast.targets.amqp.batch import Confirms
-from bucketcast.targets.amqp.client import ClosedError
+from bucketcast.targets import webhook
 from bucketcast.targets.elasticsearch import errors as elasticsearch
 from bucketcast.targets.kafka import errors as kafka
 from bucketcast.targets.mqtt import errors as mqtt
@@ -34,20 +31,10 @@ from bucketcast.targets.redis import errors as redis
 from bucketcast.targets.webhook import errors as webhook_errors
 from tests.unit.delivery.bench import PLAIN
 from tests.unit.delivery.test_verdict import part
-from tests.unit.samples import event
+from tests.unit.targets.answers import OF_SERVERS
 
 LARGE = 99_000_000
 SIZE = ("bytes", "message size", "larger than the server takes", "answered 413")
-
-
-def of_amqp() -> Iterator[DeliveryError]:
-    target = amqp.Target(read(amqp.Target.Settings, {"url": "amqp://h", "exchange": "e"}))
-    texts = [word for word, *_ in amqp_errors._HINTS]
-    for text in (*texts, "message size 9 larger than configured max size 1"):
-        confirms = Confirms("there", 1)
-        method = SimpleNamespace(reply_text=text, reply_code=406, NAME="Channel.Close")
-        target._fail([event("a")], confirms, ClosedError(method))
-        yield confirms.failures[0]
 
 
 def of_elasticsearch() -> Iterator[DeliveryError]:
@@ -105,7 +92,7 @@ def of_webhook() -> Iterator[DeliveryError]:
 
 
 ANSWERS: dict[str, Callable[[], Iterable[DeliveryError]]] = {
-    "amqp": of_amqp,
+    "amqp": lambda: (error for _, error in OF_SERVERS["amqp"]()),
     "elasticsearch": of_elasticsearch,
     "kafka": of_kafka,
     "mqtt": of_mqtt,

@@ -63,7 +63,7 @@ class DeliveryError(BucketcastError):
     `is_try` tells if it is a failed try of the event: `max_retries` counts those, and pauses grow.
     `may_be_settings`: with a wrong address, or a wrong table, a server says so of all events.
     `stage` is how far the try came: connect, login, send or answer. `answer` is what the server
-    said, as far as it is kept.
+    said, as far as it is kept. `unlisted` is the code of an answer that has no verdict.
     """
 
     hint: str = ""
@@ -71,6 +71,7 @@ class DeliveryError(BucketcastError):
     may_be_settings: bool = False
     stage: str = "answer"
     answer: str = ""
+    unlisted: str = ""
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:
@@ -103,9 +104,9 @@ class TimedOut(NotConnected):
 
 
 class Throttled(Retryable):
-    """The target requested a pause of `after` seconds."""
+    """The target requested a pause of `after` seconds; the default is for one that says none."""
 
-    def __init__(self, reason: str, after: float) -> None:
+    def __init__(self, reason: str, after: float = 5.0) -> None:
         super().__init__(reason)
         self.after = after
 

@@ -25,6 +25,7 @@ class Connection:
         self._connect = connect
         self._target: Target | None = None
         self._secrets: frozenset[str] = frozenset()
+        self._unlisted: set[str] = set()
 
     def close(self) -> None:
         """Close the target's connection; an error of that is only logged."""
@@ -56,6 +57,10 @@ class Connection:
             answers = self._send(events, fresh=True)
         errors = dict(answers.errors)
         redact(events, errors, self._secrets)
+        for error in errors.values():
+            if error.unlisted and error.unlisted not in self._unlisted:
+                self._unlisted.add(error.unlisted)
+                logger.warning("an answer that is on no list; it is tried again", reason=str(error))
         return Answers(errors, answers.whole)
 
     def _try_open(self) -> Target | None:

@@ -7,6 +7,8 @@ import inspect
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from bucketcast import targets
@@ -14,6 +16,7 @@ from bucketcast.destination import TargetArn
 from bucketcast.settings.options import Option, options_of, read
 from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
+from bucketcast.targets.base.answers import Verdict
 
 _GENERATED = "<!-- Made by `python -m bucketcast.config.reference docs` from the target. -->"
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name"
@@ -81,8 +84,23 @@ def render(kind: str) -> str:
         _SEE,
         "## What it does",
         manual.strip(),
+        _answers(kind),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _answers(kind: str) -> str:
+    """Return what becomes of an event by the server's answers, "" for a kind without a list."""
+    name = f"bucketcast.targets.{kind}.answers"
+    if find_spec(name) is None:
+        return ""
+    lines = ["## What becomes of an event, answer by answer", ""]
+    for verdict in Verdict:
+        own = [each.shown for each in import_module(name).ANSWERS.own if each.verdict is verdict]
+        shown = "all others" if verdict is Verdict.AGAIN else "; ".join(own)
+        if shown:
+            lines.append(f"* **{verdict.value}**: {shown}")
+    return "\n".join(lines)
 
 
 def _secret(kind: str, option: Option) -> str:

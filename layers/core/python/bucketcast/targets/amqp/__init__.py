@@ -8,14 +8,8 @@ Consumers bind queues to the exchange; the target creates none.
 
 An event is delivered when the broker has confirmed its message; hundreds are sent before the first
 confirm. With `ack = none`, as with Ceph's `amqp-ack-level`, it is delivered when it was sent.
-Otherwise:
 
-* **returned** (`mandatory`), **nack**, **exchange missing or declared differently**: the event
-  waits until a queue is bound, a queue is no longer full, or the exchange is right.
-* **larger than `max_message_size`**: rejected; other events continue.
-* **access refused**: the login is read again.
-* **low on memory or disk**, **no answer**, **disconnected**: unconfirmed messages are sent again,
-  and may arrive twice.
+Unconfirmed messages of a broken connection are sent again, and may arrive twice.
 
 The options:
 
@@ -40,20 +34,19 @@ The user needs the permission `write` on the exchange, and `configure` if `excha
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Rejected
+from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.amqp.address import Address, parse
 from bucketcast.targets.amqp.batch import Confirms
-from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client, ClosedError
-from bucketcast.targets.amqp.errors import delivery_error, is_missing, largest_message
+from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client
+from bucketcast.targets.amqp.errors import RAISED, delivery_error, is_missing, largest_message
 from bucketcast.targets.amqp.protocol import Message, encode_properties
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import tls
+from bucketcast.targets.base.answers import TooLargeError
 
 PERSISTENT = 2
-_RAISED = (OSError, ClosedError)
-"""The errors that a connection raises."""
 
 
 class Target(base.Connected[Client]):
@@ -94,7 +87,7 @@ class Target(base.Connected[Client]):
             try:
                 messages = self._messages(events, confirms)
                 client.publish(messages, confirms, self.timeout, wait=self._awaits_confirms)
-            except (*_RAISED, BlockedError) as error:
+            except (*RAISED, BlockedError) as error:
                 self._fail(events, confirms, error)
                 if not isinstance(error, BlockedError):  # which leaves the connection usable
                     self._drop()
@@ -129,14 +122,12 @@ class Target(base.Connected[Client]):
             raise delivery_error(blocked, self._address())
 
     def _connect(self) -> Client:
-        address = self._address()
-        try:
-            return Client(address, self.settings)
-        except _RAISED as error:
-            raise delivery_error(error, address, connecting=True) from None
+        return Client(self._address(), self.settings)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        return delivery_error(error, self._address()) if isinstance(error, _RAISED) else None
+        if not isinstance(error, RAISED):
+            return None
+        return delivery_error(error, self._address(), connecting=self._open is None)
 
     def _address(self) -> Address:
         try:
@@ -159,9 +150,18 @@ class Target(base.Connected[Client]):
         return minio_headers | super().headers(event)
 
     def _fail(self, events: Sequence[Event], confirms: Confirms, error: Exception) -> None:
-        """Fail the unconfirmed events; reject those that exceed the broker's limit."""
-        reason = delivery_error(error, self._address())
-        limit = largest_message(error)
+        """Fail the unconfirmed events; reject those that exceed the broker's limit.
+
+        Raises:
+            TooLargeError: none is confirmed, and the limit is not known.
+        """
+        reason, limit = delivery_error(error, self._address()), largest_message(error)
+        if isinstance(reason, TooLargeError) and limit is None:
+            if len(confirms.unconfirmed) == len(events) > 1:
+                raise reason
+            limit = 0 if len(events) == 1 else None
+        if limit is not None:
+            reason = Retryable(str(reason))
         for index in list(confirms.unconfirmed):
             too_large = limit is not None and len(self.body(events[index])) > limit
             confirms.settle(index, Rejected.anywhere(str(reason)) if too_large else reason)

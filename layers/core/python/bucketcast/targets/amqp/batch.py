@@ -2,11 +2,8 @@
 
 from itertools import takewhile
 
-from bucketcast.errors import Retryable
+from bucketcast.targets.amqp.answers import ANSWERS
 from bucketcast.targets.base.batch_result import BatchResult
-
-_UNBOUND = "no queue matches: bind one for routing_key, or set mandatory = off to drop such events"
-_REFUSED = "the broker refused it: is a queue at its limit?"
 
 
 class Confirms(BatchResult):
@@ -35,9 +32,9 @@ class Confirms(BatchResult):
         self._waiting.clear()
         self._indexes.clear()
 
-    def fail_returned(self, message_id: str, reply: str) -> None:
+    def fail_returned(self, message_id: str, code: int, reply: str) -> None:
         """Fail a returned message; the id may also be that of an earlier batch's message."""
-        reason = Retryable(f"{self._where}: {reply}: {_UNBOUND}")
+        reason = ANSWERS.error(self._where, reply, [str(code)])
         self.fail(self._indexes.get(message_id, ()), reason)
 
     def settle_tag(self, tag: int, *, confirmed: bool, multiple: bool) -> None:
@@ -49,7 +46,7 @@ class Confirms(BatchResult):
             if confirmed:
                 self.unconfirmed.discard(index)
             else:
-                self.settle(index, Retryable(f"{self._where}: {_REFUSED}"))
+                self.settle(index, ANSWERS.error(self._where, "the broker refused it", ["nack"]))
 
     def _tags_up_to(self, last: int) -> list[int]:
         return list(takewhile(lambda tag: tag <= last, self._waiting))

@@ -37,6 +37,7 @@ class ClosedError(Exception):
 
     def __init__(self, method: Any) -> None:
         super().__init__(f"{method.reply_text} ({method.reply_code})")
+        self.code = int(method.reply_code)
         self.channel_only = method.NAME != "Connection.Close"
 
 
@@ -50,7 +51,7 @@ class Client:
     def __init__(self, address: Address, settings: AmqpSettings) -> None:
         self._tag = 0
         self._blocked = ""
-        self._returned = ""
+        self._returned = 0, ""
         self._confirms = Confirms("", 0)
         self._usable = True
         context = tls.context(settings) if address.encrypted else None
@@ -197,7 +198,7 @@ class Client:
     def _handle(self, frame: Any) -> Any:
         """Handle a frame; return its method, if it has one."""
         if properties := getattr(frame, "properties", None):  # of a message that is returned
-            self._confirms.fail_returned(properties.message_id, self._returned)
+            self._confirms.fail_returned(properties.message_id, *self._returned)
         if (method := getattr(frame, "method", None)) is not None:
             self._handle_method(method)
         return method
@@ -208,7 +209,7 @@ class Client:
                 confirmed, tag = name == "Basic.Ack", method.delivery_tag
                 self._confirms.settle_tag(tag, confirmed=confirmed, multiple=method.multiple)
             case "Basic.Return":
-                self._returned = f"{method.reply_text} ({method.reply_code})"
+                self._returned = method.reply_code, f"{method.reply_text} ({method.reply_code})"
             case "Connection.Blocked":
                 self._blocked = str(method.reason)
             case "Connection.Unblocked":

@@ -133,12 +133,11 @@ def _decode(data: bytes) -> tuple[int, Any]:
     Raises:
         ConnectionError: the data is not AMQP 0-9-1.
     """
-    from pika.exceptions import AMQPError  # noqa: PLC0415 - only its own function carries it
-    from pika.frame import ProtocolHeader, decode_frame  # noqa: PLC0415
+    from pika.frame import ProtocolHeader, decode_frame  # noqa: PLC0415 - only its own function carries it
 
     try:
         size, frame = decode_frame(data)
-    except (AMQPError, KeyError, ValueError, struct.error):
+    except Exception:  # noqa: BLE001 - whatever pika makes of bytes that are no frame
         raise ConnectionError("the server answers with something else than AMQP 0-9-1") from None
     if isinstance(frame, ProtocolHeader):
         raise ConnectionError("the server speaks another version of AMQP than 0-9-1")

@@ -196,7 +196,10 @@ class Connected(Target, Generic[C]):
         return connection.is_usable()
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:  # noqa: ARG002
-        """Translate an error of the client library; return None for any other error."""
+        """Translate an error of the client library; return None for any other error.
+
+        While it connects, `_open` is None.
+        """
         return None
 
     @contextmanager
@@ -217,8 +220,9 @@ class Connected(Target, Generic[C]):
                 yield self._open
                 self._last_used = time.time()
             except BaseException as error:
+                reason = self._delivery_error(error)
                 self._drop()
-                if reason := self._delivery_error(error):
+                if reason:
                     raise reason from None
                 raise
 

@@ -1,0 +1,156 @@
+"""What becomes of an event, answer by answer: the form of each kind's module `answers`.
+
+A kind's `ANSWERS` lists every code that its server, protocol or client library has, with a verdict.
+The code that translates answers reads it, the kind's page prints it, and a test compares it with
+the library's own list.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    Throttled,
+    TimedOut,
+)
+
+
+class TooLargeError(Retryable):
+    """The server refused a batch as too large; it may accept its events in smaller ones."""
+
+
+class Verdict(Enum):
+    """What an answer says; the value is what becomes of the event, for a reader."""
+
+    EVENT = "its own fault: dead-lettered"
+    HALVE = "too large: sent again in halves, alone dead-lettered"
+    SETTINGS = "waits for other settings, or another server"
+    LOGIN = "waits for a login or a right, read again at each try"
+    SLOWER = "waits as long as the server asks"
+    AWAY = "waits, as all others, until somebody is there"
+    SILENT = "no answer: sent again, perhaps twice"
+    AGAIN = "sent again, alone"
+
+    @property
+    def error(self) -> type[DeliveryError]:
+        return _ERRORS[self]
+
+
+_ERRORS: dict[Verdict, type[DeliveryError]] = {
+    Verdict.EVENT: Rejected,
+    Verdict.HALVE: TooLargeError,
+    Verdict.SETTINGS: Retryable,
+    Verdict.LOGIN: NotAuthorized,
+    Verdict.SLOWER: Throttled,
+    Verdict.AWAY: NotConnected,
+    Verdict.SILENT: TimedOut,
+    Verdict.AGAIN: Retryable,
+}
+
+
+class Answer(NamedTuple):
+    """Answers with one verdict: those with one of the `codes`, and one of the `words` if given.
+
+    `codes` are separated by spaces; `1-3` are three. Without codes a word is enough. `hint` says
+    what to do, with keys of the settings in braces for their values.
+    """
+
+    verdict: Verdict
+    codes: str = ""
+    hint: str = ""
+    words: Sequence[str] = ()
+
+    @property
+    def shown(self) -> str:
+        """The codes, and the words in brackets, for the kind's page."""
+        codes = ", ".join(f"`{code}`" for code in self.codes.split())
+        words = ", ".join(self.words)
+        return f"{codes} ({words})" if codes and words else codes or words
+
+
+def of_connections(server: str, address: str, suits: str) -> tuple[Answer, ...]:
+    """Return what every connection can meet on its way to the server that the key `address` names.
+
+    `suits` asks if the port and the keys for encryption suit each other.
+    """
+    trust = (
+        f"set cert_authority to the authority that signed {server}'s certificate, and {address} to "
+        "a name in it"
+    )
+    mutual = f"{server} wants a client_cert, with client_key, of an authority that it trusts"
+    reach = f"is {address} right, and does its network let this function in?"
+    ended = f"{suits} Does {server} want a client certificate?"
+    return (
+        Answer(Verdict.AWAY, hint=trust, words=("CERTIFICATE_VERIFY_FAILED",)),
+        Answer(Verdict.LOGIN, hint=mutual, words=(" alert ",)),  # TLS refuses the certificate
+        Answer(Verdict.AWAY, hint=suits, words=("WRONG_VERSION_NUMBER",)),
+        Answer(Verdict.SILENT, "TimeoutError", reach),
+        Answer(Verdict.AWAY, "ConnectionRefusedError", f"is {address} right, and does it run?"),
+        Answer(Verdict.AWAY, "ConnectionError SSLError", ended),
+        Answer(Verdict.AWAY, "OSError"),
+    )
+
+
+class Answers:
+    """The list of a kind: its `own` answers, and those of its connections, as it is opened.
+
+    The first answer that fits counts.
+    """
+
+    def __init__(self, *own: Answer, connections: Sequence[Answer] = ()) -> None:
+        self.own = own
+        self._connections = connections
+        self._rows = [(each, frozenset(_expand(each.codes))) for each in (*own, *connections)]
+
+    def find(self, text: str, codes: Collection[str]) -> Answer | None:
+        """Return the answer with this text and one of these codes; None if it is on no list."""
+        for answer, listed in self._rows:
+            if (not listed or not listed.isdisjoint(codes)) and (
+                not answer.words or any(word in text for word in answer.words)
+            ):
+                return answer
+        return None
+
+    def error(
+        self,
+        where: str,
+        text: str,
+        codes: Collection[str],
+        *,
+        connecting: bool = False,
+        **values: Any,
+    ) -> DeliveryError:
+        """Return the delivery error of an answer; `values` are those of the hint's keys.
+
+        While `connecting` an answer is about all events: nobody is there for them.
+        """
+        answer = self.find(text, codes)
+        if answer is None:
+            error = (NotConnected if connecting else Retryable)(f"{where}: {text}")
+            error.unlisted = " ".join(codes) or text
+            return error
+        kind, hint = answer.verdict.error, answer.hint.format(**values)
+        if connecting and not issubclass(kind, NotConnected | Throttled):
+            kind = NotConnected
+        if not connecting and answer in self._connections:
+            hint = ""
+        return kind.hinted(f"{where}: {text}", hint)
+
+
+def codes_of(error: BaseException) -> tuple[str, ...]:
+    """Return the codes of an exception: its class's name, and those of the classes above it."""
+    return tuple(each.__name__ for each in type(error).__mro__[:-3])
+
+
+def _expand(codes: str) -> Iterator[str]:
+    for code in codes.split():
+        first, dash, last = code.partition("-")
+        if dash and first.isdigit() and last.isdigit():
+            yield from map(str, range(int(first), int(last) + 1))
+        else:
+            yield code
