@@ -34,7 +34,7 @@ CELLS: tuple[Cell, ...] = (
 COLUMNS = (
     "whose",
     "trouble",
-    "others wait: half, 99 %",
+    "others wait, s: half, 99 %",
     "tries a day",
     "$ an hour",
     "back after",
@@ -54,7 +54,7 @@ def table(cells: Iterable[Cell], seen: Iterable[Seen]) -> str:
             shown = (
                 "" if number else f"**{whose}**",
                 cell.when,
-                f"{seconds(one.others.p50)}, {seconds(one.others.p99)}",
+                f"{figure(one.others.p50)}, {figure(one.others.p99)}",
                 figure(one.tries),
                 figure(one.dollars),
                 seconds(one.back),
