@@ -27,6 +27,13 @@ def test_events_arrive_over_tls(server_case: Case, login: str) -> None:
     assert sorted(server_case.paths()) == sorted(map(minio.path, expected))
 
 
+def test_an_intermediate_authority_alone_is_trusted(server_case: Case, tls: Tls) -> None:
+    settings = server_case.server.tls_settings(cert_authority=tls.intermediate.read_text())
+    sender = server_case.sender(settings)
+    assert sender.probe() is None
+    assert sender.send(events(2)) == {}
+
+
 def test_a_server_of_another_authority_is_refused(server_case: Case, tls: Tls) -> None:
     settings = server_case.server.tls_settings(cert_authority=tls.other_ca.read_text())
     assert_refused(server_case, settings, CERTIFICATE)

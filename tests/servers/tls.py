@@ -4,6 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 CLIENT_NAME = "carol"
 """Common name of the client certificate; PostgreSQL takes it for the role."""
@@ -18,6 +22,8 @@ class Tls:
     server_key: Path
     client_cert: Path
     client_key: Path
+    intermediate: Path
+    """The authority as another, which nobody has, certified it: name and key are the same."""
     other_ca: Path
     """An authority that signed nothing the servers show."""
     other_client_cert: Path
@@ -35,6 +41,7 @@ def issue(folder: Path) -> Tls:
     authority, other = trustme.CA(), trustme.CA()
     authority.cert_pem.write_to_path(str(files.ca))
     other.cert_pem.write_to_path(str(files.other_ca))
+    files.intermediate.write_text(_certified_by_another(authority))
     here = ("localhost", "127.0.0.1", "::1")
     client = f"{CLIENT_NAME}@test.example"
     own_client = authority.issue_cert(client, common_name=CLIENT_NAME)
@@ -43,6 +50,18 @@ def issue(folder: Path) -> Tls:
     _write(own_client, files.client_cert, files.client_key)
     _write(other_client, files.other_client_cert, files.other_client_key)
     return files
+
+
+def _certified_by_another(authority: trustme.CA) -> str:
+    own = x509.load_pem_x509_certificate(authority.cert_pem.bytes())
+    root = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a root that nobody has")])
+    builder = x509.CertificateBuilder(root, own.subject, own.public_key(), own.serial_number + 1)
+    builder = builder.not_valid_before(own.not_valid_before_utc)
+    builder = builder.not_valid_after(own.not_valid_after_utc)
+    for extension in own.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    signed = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return signed.public_bytes(Encoding.PEM).decode()
 
 
 def _write(made: trustme.LeafCert, cert: Path, key: Path) -> None:

@@ -7,12 +7,13 @@ clients with SASL OAUTHBEARER.
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
 from bucketcast import __version__
 from bucketcast.aws import iam_login
 from bucketcast.errors import NotAuthorized, NotConnected
-from bucketcast.targets.base import CONNECT_SECONDS, Endpoint, connecting
+from bucketcast.targets.base import CONNECT_SECONDS, Endpoint, connecting, tls
 from bucketcast.targets.base.connecting import ForbiddenError
 from bucketcast.targets.kafka.errors import invalid_options
 from bucketcast.targets.kafka.health import BrokerHealth
@@ -76,10 +77,15 @@ def create_client(
             raise NotConnected(f"{health.where}: {error}") from None
     if options.get("sasl.password") == "":
         raise NotAuthorized(f"{health.where}: sasl_password is missing, and sasl is on")
-    try:
-        return client_class({**options, "error_cb": health.record})
-    except KafkaException as error:
-        raise invalid_options(error, health.where) from None
+    with NamedTemporaryFile("w") as file:
+        if authority := options.pop("ssl.ca.pem", ""):
+            file.write(tls.trusted(authority))
+            file.flush()
+            options["ssl.ca.location"] = file.name
+        try:
+            return client_class({**options, "error_cb": health.record})
+        except KafkaException as error:
+            raise invalid_options(error, health.where) from None
 
 
 def configuration(settings: KafkaSettings, timeout: float, batch_bytes: int) -> dict[str, Any]:
