@@ -3,12 +3,17 @@
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, cast
 
 import psycopg
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from bucketcast.errors import (
     NotConnected,
@@ -226,6 +231,72 @@ def test_tls_is_required_unless_the_string_disables_it(postgres: PostgresServer)
     with target(postgres, connection_string=string) as mirror:
         mirror.probe()
         assert is_encrypted(postgres)
+
+
+@pytest.mark.parametrize(
+    ("binding", "refused"),
+    [("", ""), (" channel_binding=disable", ""), (" channel_binding=require", "without it")],
+)
+def test_a_certificate_without_a_hash_cannot_bind_a_login(
+    postgres: PostgresServer, admin: Admin, binding: str, refused: str
+) -> None:
+    string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
+    with (
+        certificate_by_ed25519(postgres, admin),
+        target(postgres, connection_string=string + binding) as own,
+    ):
+        expected = pytest.raises(NotConnected, match=refused) if refused else nullcontext()
+        with expected:
+            assert own.send([event("a", 1)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("binding", "refused"),
+    [("require sslmode=require", ""), ("require sslmode=disable", "channel_binding=require")],
+)
+def test_a_login_may_have_to_be_bound(postgres: PostgresServer, binding: str, refused: str) -> None:
+    string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
+    expected = pytest.raises(NotConnected, match=refused) if refused else nullcontext()
+    with target(postgres, connection_string=f"{string} channel_binding={binding}") as own, expected:
+        own.probe()
+
+
+@contextmanager
+def certificate_by_ed25519(postgres: PostgresServer, admin: Admin) -> Iterator[None]:
+    """Let the server show a certificate whose signature names no hash."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1)
+    now = datetime.now(UTC)
+    builder = builder.not_valid_before(now).not_valid_after(now + timedelta(days=1))
+    shown = builder.sign(key, None).public_bytes(Encoding.PEM)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    kept = {}
+    try:
+        for setting, text in (("ssl_cert_file", shown), ("ssl_key_file", private)):
+            (path,) = map(Path, admin.execute(f"show {setting}").fetchone() or ())
+            kept[path] = path.read_bytes()
+            path.write_bytes(text)
+        reload(postgres, admin)
+        yield
+    finally:
+        for path, text in kept.items():
+            path.write_bytes(text)
+        reload(postgres, admin)
+
+
+def reload(postgres: PostgresServer, admin: Admin) -> None:
+    """Let the server read its files again, and wait until it has."""
+
+    def loaded() -> object:
+        string = postgres.settings()["connection_string"]
+        with psycopg.connect(string, autocommit=True) as connection:
+            return connection.execute("select pg_conf_load_time()").fetchone()
+
+    before = loaded()
+    admin.execute("select pg_reload_conf()")
+    while loaded() == before:
+        time.sleep(0.05)
 
 
 def is_encrypted(postgres: PostgresServer) -> bool:

@@ -169,6 +169,17 @@ def test_neighbours_of_a_rejected_event_arrive(webhook: WebhookServer, make: Mak
     assert len(webhook.received()) == 49
 
 
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_compressed_answer_is_shown_as_text(
+    webhook: WebhookServer, make: Make, coding: str
+) -> None:
+    headers = {"content-encoding": coding}
+    webhook.answer(Answer(status=422, body="no such customer " * 9_000, headers=headers))
+    (error,) = make().send(events(1)).values()
+    assert "answered 422: no such customer no such" in str(error)
+    assert len(error.answer) < 5_000
+
+
 def test_a_reason_is_short_and_without_the_token(webhook: WebhookServer, make: Make) -> None:
     webhook.answer(Answer(status=500, body=f"you said Bearer {TOKEN} " + "x" * 100_000))
     target = make(endpoint=f"http://{webhook.address}/events?key=s3cret#part")

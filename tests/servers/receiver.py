@@ -10,12 +10,14 @@ JSON list of `Answer`.
 """
 
 import asyncio
+import gzip
 import os
 import re
 import signal
 import ssl
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from http import HTTPStatus
 from itertools import count
@@ -182,6 +184,8 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
             return
         body = answer.body.encode()
+        if coding := answer.headers.get("content-encoding"):
+            body = {"gzip": gzip.compress, "deflate": zlib.compress}[coding](body)
         lines = [
             f"HTTP/1.1 {answer.status} {_phrase(answer.status)}",
             f"Content-Length: {len(body)}",

@@ -50,8 +50,9 @@ def test_an_invalid_login_is_refused_with_its_key(options: dict[str, str], key: 
 @pytest.mark.parametrize(
     "options",
     [
-        {"connection_string": "host=h"},
+        {"connection_string": "host=h user=u"},
         {"connection_string": "secret:db"},
+        {"connection_string": "sslmode=disable", "host": "secret:db", "username": "secret:db"},
         {"host": "h", "username": "u"},
         DEPRECATED,
         DEPRECATED | {"connection_string": "sslmode=disable"},
@@ -74,9 +75,9 @@ def test_deprecated_keys_are_reported(tmp_path: Path) -> None:
     (note,) = notes(tmp_path, 'host = "h"\nusername = "u"\npassword = "hunter2"')
     assert note.startswith("host, username, password: deprecated, use connection_string")
     assert "hunter2" not in note
-    (note,) = notes(tmp_path, 'host = "h"\nconnection_string = "sslmode=disable"')
+    (note,) = notes(tmp_path, 'host = "h"\nconnection_string = "user=u sslmode=disable"')
     assert note.endswith("which wins where both say the same")
-    assert notes(tmp_path, 'connection_string = "host=h"') == ()
+    assert notes(tmp_path, 'connection_string = "host=h user=u"') == ()
 
 
 def made(**given: Any) -> Login:
@@ -87,6 +88,7 @@ def made(**given: Any) -> Login:
         "password": "",
         "database": "u",
         "mode": "require",
+        "binding": "prefer",
         "read_write": False,
         "connect_seconds": 0.0,
         "session": {},
@@ -134,6 +136,13 @@ def made(**given: Any) -> Login:
             ),
         ),
         (
+            {
+                "connection_string": "user=u host=h fallback_application_name=me sslsni=1"
+                " binary_parameters=yes disable_prepared_binary_result=yes channel_binding=disable"
+            },
+            made(session={"application_name": "me"}, binding="disable"),
+        ),
+        (
             {"connection_string": "user=u options='-c geqo=off'"},
             made(servers=(("localhost", 5432),), session={"options": "-c geqo=off"}),
         ),
@@ -161,9 +170,16 @@ def test_the_login_of_a_connection_string(options: dict[str, str], expected: Log
         ("host=h user=u sslkey=/k", "sslkey is not supported: use the option client_key"),
         ("host=h user=u sslrootcert=system", "without it, the system's CAs count"),
         ("host=h user=u service=s3cret", "service is not supported"),
+        ("host=h user=u sslinline=true", "use the options cert_authority"),
+        ("host=h user=u krbspn=s3cret", "log in with a password or a certificate"),
+        ("host=h user=u channel_binding=1", "allowed are prefer, require, disable"),
+        ("nonsense", "no list of name=value"),
     ],
 )
 def test_a_connection_string_that_cannot_be_used_is_explained(string: str, said: str) -> None:
+    (problem,) = Target.check(settings(connection_string=string))
+    assert problem[0] == "connection_string"
+    assert said in problem[2]
     with pytest.raises(NotAuthorized) as refused:
         login(settings(connection_string=string))
     assert str(refused.value).startswith("connection_string: ")
@@ -207,13 +223,13 @@ def test_a_login_needs_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["a.b", "1a", 'x"y', '"a"b"', '""', "a b", "a-b", "a;", "a" * 58])
 def test_a_table_name_that_minio_refuses_is_refused(name: str) -> None:
-    (problem,) = Target.check(settings(connection_string="host=h", table=name))
+    (problem,) = Target.check(settings(connection_string="user=u", table=name))
     assert problem[0] == "table"
 
 
 def test_certificate_and_key_go_together() -> None:
     pem = "-----BEGIN CERTIFICATE-----"
-    (problem,) = Target.check(settings(connection_string="host=h", client_cert=pem))
+    (problem,) = Target.check(settings(connection_string="user=u", client_cert=pem))
     assert problem[0] == "client_key"
 
 

@@ -5,7 +5,8 @@ manuals of all these versions document.
 
 `dsn_string` is `user:password@tcp(host:port)/database?parameter=value`, as in MinIO. An IPv6
 address is in brackets. The password is not escaped; the database name is percent-encoded (`/` is
-`%2F`). These parameters of Go's driver are supported, and others refused:
+`%2F`). These parameters of Go's driver count. Those about reading rows, such as `parseTime`, are
+taken without effect; system variables are refused:
 
 * `tls`: default `false`; `true` verifies the server with `cert_authority` or the system's CAs,
   `skip-verify` accepts any certificate, `preferred` also an unencrypted server. With

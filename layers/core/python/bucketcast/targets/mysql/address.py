@@ -23,6 +23,22 @@ _PARAMETERS: Final = (
     *("tls", "timeout", "readTimeout", "writeTimeout"),
     *("maxAllowedPacket", "allowCleartextPasswords"),
 )
+_WITHOUT_EFFECT: Final = (
+    *("allowAllFiles", "allowNativePasswords", "charset", "checkConnLiveness", "clientFoundRows"),
+    *("collation", "columnsWithAlias", "compress", "connectionAttributes", "interpolateParams"),
+    *("loc", "multiStatements", "parseTime", "rejectReadOnly", "timeTruncate", "tinyInt1IsBool"),
+)
+"""Parameters of Go's driver about reading rows, or about what is always so here."""
+_REFUSED: Final = {
+    "allowFallbackToPlaintext": "use tls=preferred",
+    "allowOldPasswords": "no server has such logins any more",
+    "serverPubKey": "use tls=true, which needs no key of the server",
+}
+_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "true", "TRUE", "True"), "true"),
+    **dict.fromkeys(("0", "false", "FALSE", "False"), "false"),
+}
+"""Go's words for the values of a switch."""
 
 
 class DsnError(ValueError):
@@ -102,6 +118,10 @@ def _parameters(query: str) -> dict[str, str]:
     parameters = {}
     for parameter in filter(None, query.split("&")):
         name, _, value = parameter.partition("=")
+        if name in _WITHOUT_EFFECT:
+            continue
+        if name in _REFUSED:
+            raise DsnError(f"{name} is not supported: {_REFUSED[name]}")
         if name not in _PARAMETERS:
             hint = f"{did_you_mean(name, _PARAMETERS)}allowed are {', '.join(_PARAMETERS)}"
             raise DsnError(f"unknown parameter {name}: {hint}")
@@ -109,7 +129,8 @@ def _parameters(query: str) -> dict[str, str]:
     return parameters
 
 
-def _tls(value: str) -> Tls:
+def _tls(text: str) -> Tls:
+    value = _BOOLEANS.get(text, text.lower())
     if value not in get_args(Tls):
         raise DsnError(
             f"tls is one of {', '.join(get_args(Tls))}; certificates are set by cert_authority, "
@@ -119,9 +140,9 @@ def _tls(value: str) -> Tls:
 
 
 def _cleartext(value: str) -> bool:
-    if value not in ("true", "false"):
+    if value not in _BOOLEANS:
         raise DsnError("allowCleartextPasswords is true or false")
-    return value == "true"
+    return _BOOLEANS[value] == "true"
 
 
 def _seconds(parameters: Mapping[str, str], name: str) -> float:

@@ -14,22 +14,29 @@ from urllib.parse import unquote
 from bucketcast.targets.base.database import LAST_PORT
 
 Mode = Literal["disable", "require", "verify-ca", "verify-full"]
+Binding = Literal["prefer", "require", "disable"]
 PORT: Final = 5432
 _MODES: Final = ("disable", "require", "verify-ca", "verify-full")
 _SERVERS: Final = ("any", "read-write")
+_BINDINGS: Final = ("prefer", "require", "disable")
 _NAMES: Final = {"username": "user", "database": "dbname"}
 """The names that only MinIO's guide uses, and lib/pq's."""
 _REFUSED: Final = {
     "client_encoding": "it is always UTF8",
     "hostaddr": "use host",
+    "krbspn": "log in with a password or a certificate",
+    "krbsrvname": "log in with a password or a certificate",
     "passfile": "use password",
     "replication": "a target needs SQL",
     "service": "write its parameters here",
     "sslcert": "use the option client_cert",
+    "sslinline": "use the options cert_authority, client_cert and client_key",
     "sslkey": "use the option client_key",
     "sslpassword": "the option client_key is not encrypted",
     "sslrootcert": "use the option cert_authority; without it, the system's CAs count",
 }
+_WITHOUT_EFFECT: Final = ("binary_parameters", "disable_prepared_binary_result", "sslsni")
+"""Parameters of lib/pq about reading rows, or about what is always so here."""
 _url = re.compile(
     r"postgres(?:ql)?://(?:([^:@/?]*)(?::([^@/?]*))?@)?([^@/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL
 )
@@ -52,6 +59,8 @@ class Login:
     database: str
     password: str = field(repr=False)
     mode: Mode
+    binding: Binding
+    """Whether a login by SCRAM is bound to the certificate of the server."""
     read_write: bool
     """Whether a server that takes no writes is passed over."""
     connect_seconds: float
@@ -73,6 +82,10 @@ def login(parameters: Mapping[str, str]) -> Login:
     session = dict(parameters)
     for name in sorted(session.keys() & _REFUSED.keys()):
         raise LoginError(f"{name} is not supported: {_REFUSED[name]}")
+    for name in _WITHOUT_EFFECT:
+        session.pop(name, None)
+    if name := session.pop("fallback_application_name", ""):
+        session.setdefault("application_name", name)
     user = session.pop("user", "")
     if not user:
         raise LoginError("user is missing")
@@ -85,6 +98,10 @@ def login(parameters: Mapping[str, str]) -> Login:
         database=session.pop("dbname", "") or user,
         password=session.pop("password", ""),
         mode=cast("Mode", _word("sslmode", session.pop("sslmode", "require"), _MODES)),
+        binding=cast(
+            "Binding",
+            _word("channel_binding", session.pop("channel_binding", "prefer"), _BINDINGS),
+        ),
         read_write=_word(
             "target_session_attrs", session.pop("target_session_attrs", "any"), _SERVERS
         )

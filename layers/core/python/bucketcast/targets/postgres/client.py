@@ -5,22 +5,25 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from ssl import SSLContext, SSLSocket
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
 from bucketcast.targets.base import connecting, database, options, tls
 from bucketcast.targets.base.sockets import LibraryConnection
-from bucketcast.targets.postgres.address import Login
+from bucketcast.targets.postgres.address import Binding, Login
 from bucketcast.targets.postgres.errors import delivery_error, sqlstate
 from bucketcast.targets.postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
-    import ssl
-
     from pg8000.core import CoreConnection
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80_877_103)
+_PLUS = b"-PLUS\0"
+"""Ends the name of a SCRAM mechanism that binds."""
+_WITHOUT_HASH = ("ed25519", "ed448")
+"""The signatures of certificates that PostgreSQL finds no hash for, which a login is bound to."""
 _NOT_POSTGRES = (KeyError, IndexError, MemoryError, ValueError, struct.error)
 """What pg8000 raises for the answers of another protocol."""
 
@@ -118,10 +121,8 @@ class Client(LibraryConnection):
 
 
 def _log_in(login: Login, password: str, line: socket.socket) -> "CoreConnection":
-    from pg8000.core import CoreConnection  # noqa: PLC0415 - carried by functions that deliver
-
     session = dict(login.session)
-    return CoreConnection(
+    return _connection_class(login.binding)(
         login.user,
         database=login.database,
         password=password,
@@ -130,6 +131,35 @@ def _log_in(login: Login, password: str, line: socket.socket) -> "CoreConnection
         application_name=session.pop("application_name", "bucketcast"),
         startup_params={**session, "client_encoding": "UTF8"},
     )
+
+
+def _connection_class(binding: Binding) -> type["CoreConnection"]:
+    """Return a class that binds logins by SCRAM to the server's certificate as `channel_binding`.
+
+    With "prefer" a certificate that no login can be bound to is no error, as it is in pg8000.
+    """
+    from asn1crypto.x509 import Certificate  # noqa: PLC0415 - carried by functions that deliver
+    from pg8000 import InterfaceError  # noqa: PLC0415
+    from pg8000.core import CoreConnection  # noqa: PLC0415
+
+    class Bound(CoreConnection):  # type: ignore[misc]
+        _is_bound = False
+
+        def handle_AUTHENTICATION_REQUEST(self, data: bytes, context: Any) -> None:  # noqa: N802
+            line = self._usock
+            if _PLUS in data and isinstance(line, SSLSocket) and binding != "disable":
+                certificate = Certificate.load(line.getpeercert(binary_form=True))
+                signature = certificate["signature_algorithm"]["algorithm"].native
+                self._is_bound = signature not in _WITHOUT_HASH
+            if binding == "require" and not self._is_bound:
+                raise InterfaceError("channel_binding=require, but this login would be without it")
+            self._usock = line if self._is_bound else None
+            try:
+                super().handle_AUTHENTICATION_REQUEST(data, context)
+            finally:
+                self._usock = line
+
+    return Bound
 
 
 @contextmanager
@@ -162,7 +192,7 @@ def _explain(server: tuple[str, int], settings: PostgresSettings) -> Iterator[No
         raise NotConnected(f"what answers at {address} is not PostgreSQL: {error!r}") from None
 
 
-def tls_context(login: Login, settings: options.Tls) -> "ssl.SSLContext | None":
+def tls_context(login: Login, settings: options.Tls) -> SSLContext | None:
     """Return the TLS context; None without TLS. A configured authority is never ignored."""
     mode = _mode(login, settings)
     if mode == "disable":

@@ -46,6 +46,9 @@ class PostgresSettings(options.Common, options.Tls, Database):
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from self.login_errors()
+        yield from options.secret_errors(
+            self, "connection_string", self._check, "allowed is lib/pq's:"
+        )
         match = _NAME.fullmatch(self.table)
         guard = GUARD if self.format == "namespace" else ""
         max_bytes = _MAX_NAME - len(guard)
@@ -56,6 +59,17 @@ class PostgresSettings(options.Common, options.Tls, Database):
             limit = f" (PostgreSQL's {_MAX_NAME} less those of {guard})" if guard else ""
             yield "table", f"found {self.table!r}", f"at most {max_bytes} bytes{limit}"
 
+    def _check(self, string: str) -> None:
+        """Check what is known before a deploy.
+
+        Raises:
+            LoginError: it cannot be used.
+        """
+        parameters = _deprecated(self) | parse(string)
+        if self.by_iam or any(map(options.is_reference, parameters.values())):
+            return
+        login_of(parameters)
+
 
 def login(settings: PostgresSettings) -> Login:
     """Return the login; deprecated keys supply the parameters that connection_string lacks.
@@ -63,11 +77,8 @@ def login(settings: PostgresSettings) -> Login:
     Raises:
         NotAuthorized: it is malformed or empty.
     """
-    deprecated = {name: _to_text(getattr(settings, key)) for key, name in _PARAMETERS.items()}
-    deprecated["host"] = deprecated["host"].removeprefix("[").removesuffix("]")
-    parameters = {name: text for name, text in deprecated.items() if text}
     try:
-        parameters |= parse(settings.connection_string.reveal())
+        parameters = _deprecated(settings) | parse(settings.connection_string.reveal())
         if settings.by_iam:
             _check_iam(parameters)
             parameters = {"user": settings.iam_user, **parameters, "sslmode": "verify-full"}
@@ -76,6 +87,13 @@ def login(settings: PostgresSettings) -> Login:
     except LoginError as error:
         raise NotAuthorized(f"connection_string: {error}") from None
     raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
+
+
+def _deprecated(settings: PostgresSettings) -> dict[str, str]:
+    """Return the parameters in MinIO's deprecated keys."""
+    texts = {name: _to_text(getattr(settings, key)) for key, name in _PARAMETERS.items()}
+    texts["host"] = texts["host"].removeprefix("[").removesuffix("]")
+    return {name: text for name, text in texts.items() if text}
 
 
 def _check_iam(parameters: Mapping[str, str]) -> None:

@@ -22,13 +22,12 @@ from bucketcast.errors import DeliveryError, NotAuthorized
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
 from bucketcast.targets.webhook.batch import Batch, Encode
-from bucketcast.targets.webhook.errors import CLOSED, connection_error, refusal
+from bucketcast.targets.webhook.errors import CLOSED, MAX_BODY, connection_error, refusal
 from bucketcast.targets.webhook.guard import guard_sockets
 from bucketcast.targets.webhook.limiter import Limiter
 from bucketcast.targets.webhook.settings import MAX_IN_FLIGHT, WebhookSettings, authorization
 from bucketcast.targets.webhook.signature import Signer
 
-MAX_BODY = 4096
 ALERT_SECONDS = 0.2
 """Seconds to wait for a refusal after the handshake, which TLS 1.3 allows."""
 

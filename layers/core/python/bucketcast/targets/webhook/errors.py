@@ -1,5 +1,6 @@
 """Translate responses, and connection errors, into delivery errors with hints."""
 
+import zlib
 from typing import Any
 
 import pycurl
@@ -27,6 +28,9 @@ MAX_PAUSE = 900
 MAX_BODY_SHOWN = 200
 CLOSED = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
 """curl's codes of a connection that the server closed."""
+MAX_BODY = 4096
+_ANY_HEADER = zlib.MAX_WBITS | 32
+"""Of gzip, or of zlib, which HTTP calls deflate."""
 
 
 def connection_error(
@@ -76,10 +80,18 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
 
 def _printable(body: bytes, token: str) -> str:
     """Return the lines of a response's body, without the token."""
-    text = body.decode(errors="replace")
+    text = _decompress(body).decode(errors="replace")
     for secret in token.split()[-1:]:
         text = text.replace(secret, "***")
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def _decompress(body: bytes) -> bytes:
+    """Return the beginning of a body, which may be compressed although nobody asked for that."""
+    try:
+        return zlib.decompressobj(_ANY_HEADER).decompress(body, MAX_BODY)
+    except zlib.error:
+        return body
 
 
 def _excerpt(text: str) -> str:
