@@ -184,8 +184,8 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
             return
         body = answer.body.encode()
-        if coding := answer.headers.get("content-encoding"):
-            body = {"gzip": gzip.compress, "deflate": zlib.compress}[coding](body)
+        if (coding := answer.headers.get("content-encoding")) is not None:
+            body = gzip.compress(body) if coding == "gzip" else zlib.compress(body)
         lines = [
             f"HTTP/1.1 {answer.status} {_phrase(answer.status)}",
             f"Content-Length: {len(body)}",

@@ -144,6 +144,7 @@ def _connection_class(binding: Binding) -> type["CoreConnection"]:
 
     class Bound(CoreConnection):  # type: ignore[misc]
         _is_bound = False
+        _usock: Any
 
         def handle_AUTHENTICATION_REQUEST(self, data: bytes, context: Any) -> None:  # noqa: N802
             line = self._usock
