@@ -8,7 +8,7 @@ import pytest
 from pika.exceptions import ChannelClosedByBroker
 from pika.frame import decode_frame
 
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.base.sockets import DeadlineSocket
 from tests.contract.case import HANGS_AFTER, event, events
@@ -342,6 +342,28 @@ def test_missing_rights_are_named(
 ) -> None:
     (reason,) = reasons(make(amqp.limited_settings(**overrides)), NotAuthorized)
     assert "the user needs to write to the exchange" in reason
+
+
+@pytest.mark.parametrize(
+    ("limit", "clear"),
+    [
+        (("set_vhost_limits", "-p", OTHER_VHOST), ("clear_vhost_limits", "-p", OTHER_VHOST)),
+        (("set_user_limits", LIMITED_USER), ("clear_user_limits", LIMITED_USER, "all")),
+    ],
+)
+def test_a_limit_of_connections_is_no_missing_right(
+    amqp: AmqpServer,
+    make: Callable[..., Target],
+    limit: tuple[str, ...],
+    clear: tuple[str, ...],
+) -> None:
+    vhost = OTHER_VHOST.replace("/", "%2F")
+    amqp.control(*limit, '{"max-connections": 0}')
+    try:
+        with pytest.raises(Throttled, match=r"limit .* is reached.*; raise the limit"):
+            make(url=amqp.url(LIMITED_USER, LIMITED_PASSWORD, vhost)).send(events(1))
+    finally:
+        amqp.control(*clear)
 
 
 def test_url_names_the_virtual_host(amqp: AmqpServer, make: Callable[..., Target]) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from bucketcast import targets
-from bucketcast.errors import NotAuthorized
+from bucketcast.errors import ConfigErrors, NotAuthorized
 from bucketcast.settings.options import read
 from tests.unit.samples import LATELY, event
 
@@ -227,6 +227,21 @@ def test_a_wrong_login_is_reported_at_first_use_without_its_value(
         made.send([event(time=LATELY)])
     shown = (refused.value, made.where, made.settings, made.check(made.settings))
     assert "s3cret" not in "".join(map(str, shown))
+
+
+@pytest.mark.parametrize("password", ["12/xyz", "12#xyz", "12?xyz", "xyz/q"])
+@pytest.mark.parametrize(
+    ("kind", "key", "scheme"),
+    [("amqp", "url", "amqp"), ("mqtt", "broker", "tcp"), ("elasticsearch", "url", "https")],
+)
+def test_a_password_that_is_not_percent_encoded_is_refused_and_hidden(
+    kind: str, key: str, scheme: str, password: str
+) -> None:
+    texts = {key: f"{scheme}://bob:{password}@host"}
+    with pytest.raises(ConfigErrors) as refused:
+        target(kind, texts)
+    assert "percent-encoded" in str(refused.value)
+    assert "xyz" not in str(refused.value)
 
 
 def test_an_invalid_topic_is_reported_with_what_is_allowed() -> None:

@@ -154,6 +154,8 @@ def login_url(text: str) -> LoginUrl:
         ok = not text or (parts.scheme and parts.hostname and parts.port != 0)
     except ValueError:
         ok = False
+    if "@" in re.sub(r"//[^/?#]*", "", text, count=1):  # behind what was taken for the host
+        raise ValueError("a URL whose user and password are percent-encoded: / is %2F, @ is %40")
     if not ok or re.search(r"[\s\x00-\x1f]", text):
         raise ValueError("a URL with a scheme and a host, such as scheme://user:password@host:port")
     return LoginUrl(text)
