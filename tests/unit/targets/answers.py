@@ -6,10 +6,15 @@ A new release's new code is on no list of ours, and fails the test.
 import inspect
 from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
-from unittest.mock import patch
+from typing import Any, cast
+from unittest.mock import Mock, patch
 
 import pika.exceptions
 import pika.spec
+import wsproto.utilities
+from paho.mqtt.enums import ConnackCode
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.reasoncodes import ReasonCode
 
 from bucketcast.errors import DeliveryError
 from bucketcast.settings.types import LoginUrl
@@ -17,6 +22,10 @@ from bucketcast.targets.amqp import errors as amqp
 from bucketcast.targets.amqp import protocol
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.client import BlockedError, ClosedError
+from bucketcast.targets.mqtt import errors as mqtt
+from bucketcast.targets.mqtt.client import REFUSED, Refused
+from bucketcast.targets.mqtt.protocol import Response, decode_connack
+from bucketcast.targets.mqtt.websocket import _receive_events
 
 Answer = tuple[str, DeliveryError]
 """A code or a class as the list has it, and the error that the product makes of it."""
@@ -50,6 +59,25 @@ def of_pika() -> Iterator[Answer]:
                 yield each.__name__, amqp.delivery_error(error, AMQP)
 
 
-OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {"amqp": of_amqp}
-OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {"amqp": of_pika}
+def of_mqtt() -> Iterator[Answer]:
+    """Yield the codes of both versions, as refusals of an event."""
+    codes = [code for code in ReasonCode(PacketTypes.CONNACK).names if code >= REFUSED]
+    codes += [decode_connack(bytes([0, code])).code for code in ConnackCode if code]
+    for code in codes:
+        yield f"0x{code:02X}", mqtt.refusal(Refused(Response(code, {})), "there")
+
+
+def of_wsproto() -> Iterator[Answer]:
+    """Yield what becomes of each class where a websocket is read."""
+    for each in exceptions(wsproto.utilities):
+        plain = SimpleNamespace(receive=lambda _: b"x")
+        connection = SimpleNamespace(receive_data=Mock(side_effect=each("")))
+        try:
+            _receive_events(cast(Any, plain), cast(Any, connection), 0.0)
+        except mqtt.RAISED as error:
+            yield each.__name__, mqtt.delivery_error(error, "there")
+
+
+OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {"amqp": of_amqp, "mqtt": of_mqtt}
+OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {"amqp": of_pika, "mqtt": of_wsproto}
 """The exceptions that the client's library can raise."""

@@ -40,7 +40,7 @@ def test_every_exception_of_the_library_is_translated(kind: str) -> None:
 @pytest.mark.parametrize("kind", OF_SERVERS)
 def test_an_answer_for_other_settings_names_one(kind: str) -> None:
     declared: Any = targets.load(kind).Settings
-    keys = [*options_of(declared), "topic", "stream"]
+    keys = [*options_of(declared), "topic", "stream", "packet"]
     for each in listed(kind).own:
         if each.verdict is Verdict.SETTINGS:
             assert any(key in each.hint for key in keys), each

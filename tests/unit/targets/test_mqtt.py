@@ -10,7 +10,7 @@ import pytest
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable, Throttled
 from bucketcast.event import Event
 from bucketcast.settings.types import Secret
 from bucketcast.shapes import minio
@@ -20,7 +20,7 @@ from bucketcast.targets.mqtt.address import parse
 from bucketcast.targets.mqtt.batch import Batch
 from bucketcast.targets.mqtt.client import Client, Limits, Refused
 from bucketcast.targets.mqtt.errors import delivery_error, refusal
-from bucketcast.targets.mqtt.protocol import Login, Malformed, Response
+from bucketcast.targets.mqtt.protocol import Login, Malformed
 from bucketcast.targets.mqtt.websocket import WebSocket, upgrade
 from tests.unit.samples import event
 
@@ -181,7 +181,7 @@ def test_refused_event_fails_alone() -> None:
     )
     batch.send(connection(*answers, in_flight=1), 1, soon())
     assert batch.unconfirmed == set()
-    assert outcomes(batch.failures) == {1: Retryable}
+    assert outcomes(batch.failures) == {1: Throttled}
     assert "quota exceeded (0x97)" in str(batch.failures[1])
 
 
@@ -265,12 +265,24 @@ def test_reason_of_a_disconnect_is_reported() -> None:
     )
 
 
-@pytest.mark.parametrize("code", [*range(0x80, 0xA3), 0xFF])
-def test_every_code_is_retryable(code: int) -> None:
-    error = Refused(Response(code, {}))
-    assert not isinstance(delivery_error(error, "there"), Rejected)
-    assert not isinstance(refusal(error, "there"), Rejected)
-    assert f"0x{code:02X}" in str(delivery_error(error, "there"))
+@pytest.mark.parametrize(
+    ("message", "acknowledgement"),
+    [
+        (b"\x30\x04\x00\x01t!", b""),
+        (b"\x32\x06\x00\x01t\x00\x07!", b"\x40\x02\x00\x07"),
+        (b"\x3c\x06\x00\x01t\x00\x07!", b"\x50\x02\x00\x07"),
+        (b"\x62\x02\x00\x07", b"\x70\x02\x00\x07"),
+    ],
+)
+def test_message_that_nobody_asked_for_is_acknowledged_and_ignored(
+    message: bytes, acknowledgement: bytes
+) -> None:
+    """A broker may subscribe its clients by itself."""
+    scripted = ScriptedSocket(message + b"\x40\x02\x00\x01")
+    batch = batch_of(1)
+    batch.send(Client(scripted, 10), 1, soon())
+    assert (batch.failures, batch.unconfirmed) == ({}, set())
+    assert scripted.sent.endswith(acknowledgement)
 
 
 def frames(*parts: tuple[int, bytes]) -> bytes:

@@ -20,7 +20,6 @@ from bucketcast.settings.options import read
 from bucketcast.targets import webhook
 from bucketcast.targets.elasticsearch import errors as elasticsearch
 from bucketcast.targets.kafka import errors as kafka
-from bucketcast.targets.mqtt import errors as mqtt
 from bucketcast.targets.mysql import errors as mysql
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
@@ -48,12 +47,6 @@ def of_kafka() -> Iterator[DeliveryError]:
     for name in kafka._REFUSALS:
         told: Any = SimpleNamespace(name=lambda name=name: name, str=lambda: "it")
         yield kafka.refusal(told, settings, "there")
-
-
-def of_mqtt() -> Iterator[DeliveryError]:
-    for code in mqtt._NAMES:
-        told: Any = SimpleNamespace(code=code)
-        yield mqtt.refusal(told, "there")
 
 
 def of_mysql() -> Iterator[DeliveryError]:
@@ -95,7 +88,7 @@ ANSWERS: dict[str, Callable[[], Iterable[DeliveryError]]] = {
     "amqp": lambda: (error for _, error in OF_SERVERS["amqp"]()),
     "elasticsearch": of_elasticsearch,
     "kafka": of_kafka,
-    "mqtt": of_mqtt,
+    "mqtt": lambda: (error for _, error in OF_SERVERS["mqtt"]()),
     "mysql": of_mysql,
     "nats": of_nats,
     "nsq": of_nsq,

@@ -123,10 +123,12 @@ class Answers:
         codes: Collection[str],
         *,
         connecting: bool = False,
+        login_hint: str = "",
         **values: Any,
     ) -> DeliveryError:
         """Return the delivery error of an answer; `values` are those of the hint's keys.
 
+        `login_hint` stands in place of all hints about the login.
         While `connecting` an answer is about all events: nobody is there for them.
         """
         answer = self.find(text, codes)
@@ -135,6 +137,8 @@ class Answers:
             error.unlisted = " ".join(codes) or text
             return error
         kind, hint = answer.verdict.error, answer.hint.format(**values)
+        if answer.verdict is Verdict.LOGIN:
+            hint = login_hint or hint
         if connecting and not issubclass(kind, NotConnected | Throttled):
             kind = NotConnected
         if not connecting and answer in self._connections:

@@ -27,8 +27,7 @@ With MQTT 5:
 * the broker says why it refuses an event: that event waits, and the others continue. With older
   versions it can only confirm a forbidden event, which is then lost, or disconnect, and then the
   whole batch waits
-* the broker announces its maximum packet size: a larger event is not sent, and waits up to 13 days
-  for a higher limit. With older versions the broker disconnects.
+* an event above the broker's maximum packet size is not sent, and waits up to 13 days
 
 The session is clean. The client id is `client_id` followed by twelve random hex digits, new for
 each instance of the function; ACLs can match the prefix. MQTT 3.1 limits the whole id to 23
@@ -114,8 +113,8 @@ class Target(base.Connected[Client]):
             try:
                 batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
             except RAISED as error:
-                self._drop()
                 batch.fail(batch.unconfirmed, self._connection_error(error))
+                self._drop()
         return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
@@ -176,8 +175,9 @@ class Target(base.Connected[Client]):
         login = Login(level, self._client_id, username, password, keep_alive)
         return connect(broker, login, settings, deadline)
 
-    def _connection_error(self, error: Exception) -> DeliveryError:
-        return delivery_error(error, self.where, by_iam=self.settings.by_iam)
+    def _connection_error(self, error: BaseException) -> DeliveryError:
+        connecting, by_iam = self._open is None, self.settings.by_iam
+        return delivery_error(error, self.where, connecting=connecting, by_iam=by_iam)
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         return self._connection_error(error) if isinstance(error, RAISED) else None

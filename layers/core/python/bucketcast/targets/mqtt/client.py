@@ -83,7 +83,10 @@ class Client:
         self._used, self._used_at = time.monotonic(), time.time()
 
     def read(self, deadline: float) -> list[tuple[int, bytes]]:
-        """Return the next packets, at least one; send pings while it waits."""
+        """Return the next packets, at least one; send pings while it waits.
+
+        A message that a broker sends unasked is acknowledged, as its quality of service has it.
+        """
         while not (packets := protocol.take_packets(self._received)):
             next_ping = self._used + self._keep_alive
             try:
@@ -95,6 +98,8 @@ class Client:
         for kind, body in packets:
             if kind == protocol.DISCONNECT:
                 raise Refused(protocol.decode_response(body))
+            if reply := protocol.reply_to(kind, body):
+                self.write(reply, deadline)
         return packets
 
     def ping(self, deadline: float) -> None:

@@ -16,7 +16,11 @@ from bucketcast.targets.base import varint
 MQTT_3_1, MQTT_3_1_1, MQTT_5 = 3, 4, 5
 """The versions, as numbers in CONNECT."""
 CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT = 0x20, 0x40, 0x50, 0x70, 0xD0, 0xE0
-_RECEIVED = frozenset({CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT})
+_PUBLISH, _PUBREL = 0x30, 0x62
+_PUBLISHES = range(_PUBLISH, _PUBLISH + 16)
+_RECEIVED = frozenset(
+    {CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT, _PUBREL, *_PUBLISHES}
+)
 PINGREQ = b"\xc0\x00"
 DISCONNECT_NORMALLY = b"\xe0\x00"
 LARGEST = 268_435_455 + 5
@@ -104,6 +108,16 @@ def publish_encoder(
         return _encode_packet(first, b"".join(parts))
 
     return encode_publish
+
+
+def reply_to(kind: int, body: bytes) -> bytes:
+    """Return the acknowledgement of a message that nobody asked for; b"" if there is none."""
+    if kind == _PUBREL:
+        return b"\x70\x02" + body[:2]
+    if kind not in _PUBLISHES or not (qos := kind >> 1 & 3):
+        return b""
+    at = 2 + int.from_bytes(body[:2], "big")  # after the topic
+    return bytes([PUBACK if qos == 1 else PUBREC, 2]) + body[at : at + 2]
 
 
 def encode_pubrel(packet_id: bytes) -> bytes:

@@ -72,13 +72,10 @@ def upgrade(plain: DeadlineSocket, host: str, path: str, deadline: float) -> Web
     """
     connection = WSConnection(ConnectionType.CLIENT)
     request = Request(host=host, target=path, subprotocols=["mqtt"])
-    try:
-        plain.send(connection.send(request), deadline)
-        events: list[Event] = []
-        while not events:
-            events = _receive_events(plain, connection, deadline)
-    except ProtocolError as error:
-        raise HandshakeError(0, f"the server does not speak websocket: {error}") from None
+    plain.send(connection.send(request), deadline)
+    events: list[Event] = []
+    while not events:
+        events = _receive_events(plain, connection, deadline)
     match events[0]:  # the only one: a broker sends nothing before it receives CONNECT
         case RejectConnection(status_code=status):
             answer = f"{status} {responses.get(status, '')}".strip()
@@ -101,6 +98,14 @@ def signed_path(settings: MqttSettings, broker: Broker) -> str:
 def _receive_events(
     plain: DeadlineSocket, connection: WSConnection, deadline: float
 ) -> list[Event]:
-    """Return the events of the data that arrives next, which may be incomplete and have none."""
-    connection.receive_data(plain.receive(deadline))
-    return list(connection.events())
+    """Return the events of the data that arrives next, which may be incomplete and have none.
+
+    Raises:
+        HandshakeError: the data is no websocket's.
+    """
+    data = plain.receive(deadline)
+    try:
+        connection.receive_data(data)
+        return list(connection.events())
+    except ProtocolError as error:
+        raise HandshakeError(0, f"the server does not speak websocket: {error}") from None
