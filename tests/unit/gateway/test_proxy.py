@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import MutableMapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -38,3 +39,44 @@ async def test_a_body_for_a_bucket_lost_meanwhile_does_not_reach_s3() -> None:
         with pytest.raises(S3Error, match="AccessDenied"):
             await proxy(admitted, Response())
     assert calls == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("method", ["PUT", "GET"])
+async def test_a_body_ends_with_the_rights_of_its_user(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that sends or reads for hours is judged again while it does."""
+    monkeypatch.setattr("bucketcast.web.authentication.CONFIRM_SECONDS", 0.02)
+    has_begun, is_closed, aborted = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    size = 1 << 20
+
+    async def receive() -> MutableMapping[str, Any]:
+        if method == "PUT" and not has_begun.is_set():
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": b"a" * 1_000, "more_body": True}
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def confirm() -> None:
+        if has_begun.is_set():
+            raise S3Error("InvalidAccessKeyId")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        if method == "GET":
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\nbegin" % size)
+        has_begun.set()
+        await reader.read()
+        is_closed.set()
+        writer.close()
+
+    request = signed(method, "/photos/a", headers={"x-amz-content-sha256": "UNSIGNED-PAYLOAD"})
+    more = {"content_length": str(size)} if method == "PUT" else {}
+    call = await authenticator().authenticate(scope_of(request, **more), receive)
+    admitted = replace(call, confirm=confirm, abort=aborted.set)
+    async with proxy_to(serve) as proxy, asyncio.timeout(10):
+        with pytest.raises(S3Error) if method == "PUT" else nullcontext():
+            await proxy(admitted, Response())
+        await is_closed.wait()
+    assert aborted.is_set()

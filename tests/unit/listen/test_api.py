@@ -136,14 +136,18 @@ async def test_a_closing_gateway_ends_all_streams(deployment: Deployment) -> Non
     await answer(listen, Client())
 
 
+@pytest.mark.parametrize("endless", [True, False])
 async def test_a_removed_user_gets_no_more_events(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, *, endless: bool
 ) -> None:
-    monkeypatch.setattr(api, "RENEWAL_SECONDS", 0.01)
-    listen = deployment.listen()
-    client, running = await begin(listen)
+    monkeypatch.setattr("bucketcast.web.authentication.CONFIRM_SECONDS", 0.01)
+    client, listen = Client(), deployment.listen(endless=endless)
+    running = asyncio.create_task(answer(listen, client))
+    await wait_until(lambda: deployment.held() == [True])
     client.refused = True
-    await running
+    async with asyncio.timeout(5):
+        await asyncio.gather(running, return_exceptions=True)
+    assert client.aborted
     assert deployment.held() == [False]
 
 

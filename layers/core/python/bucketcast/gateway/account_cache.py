@@ -9,8 +9,9 @@ from typing import Final
 from bucketcast.gateway.shared_reading import SharedReading
 from bucketcast.users import Account
 
-MAX_AGE_SECONDS: Final = 5.0
-"""The seconds for which a removed user, or a right that was taken away, may still be accepted."""
+MAX_AGE_SECONDS: Final = 2.5
+"""The seconds for which a removed user, or a right that was taken away, may still be accepted: a
+call that lasts is confirmed every `CONFIRM_SECONDS`, and ends within five."""
 READING_SECONDS: Final = 0.2
 """The seconds between two readings of all keys, which take time from all calls."""
 

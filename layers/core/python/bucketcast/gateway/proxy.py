@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -94,10 +94,10 @@ class Proxy:
 
         Raises:
             S3Error: S3 cannot be reached, the body is not what was signed, or the call would be
-                refused by the time it is here.
+                refused before all of the body is here.
         """
         call, body = request.call, request.body
-        content, length = await _content(call, body)
+        content, length = await request.while_confirmed(_content(call, body))
         if isinstance(content, bytes):
             # A client may send slowly, and the user may have lost the right by now.
             await request.confirm()
@@ -111,11 +111,18 @@ class Proxy:
         sign(call.method, path, query, headers, await self._credentials(), self._region)
         target = f"{path}{'?' * bool(query)}{query}"
         expects = isinstance(content, _StreamedBody) and "expect" in call.headers
-        try:
+
+        async def exchange() -> None:
             async with self._request(
                 call.method, target, headers, data=content, expect100=expects
             ) as response:
-                await _send_response(response, send, body, head=call.method == "HEAD")
+                await _send_response(response, send, request)
+
+        try:
+            if isinstance(content, _StreamedBody):
+                await request.while_confirmed(exchange())
+            else:
+                await exchange()
         except S3Error:
             if isinstance(content, _StreamedBody) and content.error:
                 raise content.error from None
@@ -242,19 +249,19 @@ def _headers(
 
 
 async def _send_response(
-    response: aiohttp.ClientResponse, send: Send, body: RequestBody, *, head: bool
+    response: aiohttp.ClientResponse, send: Send, request: AuthenticatedRequest
 ) -> None:
     headers = _response_headers(response)
     start = {"type": "http.response.start", "status": response.status, "headers": headers}
-    length = response.content_length
+    head, length = request.call.method == "HEAD", response.content_length
     if head or (length is not None and length < _PIECE_BYTES):
         content = b"" if head else await response.read()
         await send(start)
         await send({"type": "http.response.body", "body": content, "more_body": False})
         return
     await send(start)
-    await _stream(response.content, send, body)
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    with suppress(S3Error):  # the connection is closed
+        await request.while_confirmed(_stream(response.content, send, request.body))
 
 
 def _response_headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, bytes]]:
@@ -274,9 +281,10 @@ async def _stream(content: aiohttp.StreamReader, send: Send, body: RequestBody) 
     try:
         async for piece in content.iter_any():
             if disconnect.done():
-                return
+                break
             async with asyncio.timeout(_SILENT_SECONDS):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
     finally:
         disconnect.cancel()
 

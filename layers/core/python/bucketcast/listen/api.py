@@ -74,8 +74,8 @@ class Listen:
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
         self._swept_at = time.monotonic()
-        self._streams: dict[Stream, tuple[AuthenticatedRequest, str]] = {}
-        """The call of each stream, and the id of its listener."""
+        self._streams: dict[Stream, str] = {}
+        """The id of the listener of each stream."""
         self._closed = False
 
     def answers(self, call: RawRequest) -> Handler | None:
@@ -131,7 +131,7 @@ class Listen:
         self._renewed_at, self._lapse = renewed_at, max(lapse, self._lapse)
         if self._lapse and streams:
             held = await asyncio.to_thread(_call_aws, self._listeners.held_after, self._lapse)
-            for stream, (_, listener_id) in streams.items():
+            for stream, listener_id in streams.items():
                 if listener_id not in held:
                     stream.report_loss()
         self._lapse = 0.0
@@ -144,18 +144,9 @@ class Listen:
             try:
                 if self._streams:
                     await self._renew_lease()
-                    await self._end_unauthorized()
                 remaining = await self._sweep_if_due()
             except Exception as error:  # noqa: BLE001 - it continues when AWS answers again
                 logger.warning("listeners cannot be kept now", reason=str(error))
-
-    async def _end_unauthorized(self) -> None:
-        """End the streams that would be refused now, or whose user has other rights now."""
-        for stream, (admitted, _) in list(self._streams.items()):
-            try:
-                await admitted.confirm()
-            except S3Error:
-                stream.end()
 
     async def _sweep_if_due(self) -> int:
         if time.monotonic() - self._swept_at < _SWEEP_SECONDS:
@@ -182,7 +173,7 @@ class Listen:
         stream = Stream(
             self._queue(listener), _body_writer(send), keep_alive(ping), may_see=may_see
         )
-        self._streams[stream] = (admitted, listener.id)
+        self._streams[stream] = listener.id
         if self._closed:
             stream.end()
         disconnect = asyncio.ensure_future(admitted.body.wait_for_disconnect())
@@ -190,7 +181,9 @@ class Listen:
         try:
             async with self._store_end(listener):
                 await send(_response_start())
-                await stream.run()
+                await admitted.while_confirmed(stream.run())
+        except S3Error:
+            return  # the connection is closed
         except EventsLostError as error:
             logger.warning("a listener lost events", listener=listener.id, reason=str(error))
             admitted.abort()
@@ -212,7 +205,7 @@ class Listen:
         stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):
-                await stream.poll(LISTEN_SECONDS)
+                await admitted.while_confirmed(stream.poll(LISTEN_SECONDS))
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
         await send(_response_start())

@@ -1,12 +1,14 @@
 """Authenticate calls by their signature, time, region and user."""
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from bucketcast.errors import BucketcastError
 from bucketcast.users import MAX_KEY_LENGTH, Account, User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest, byte_count
@@ -16,7 +18,10 @@ from bucketcast.web.signature.claims import UNSIGNED, Claim
 
 Scope = MutableMapping[str, Any]
 FindAccount = Callable[[str], Awaitable[Account | None]]
+T = TypeVar("T")
 S3: Final = ("s3",)
+CONFIRM_SECONDS: Final = 2.0
+"""The seconds between two looks at whether a call that lasts would still be admitted."""
 AUDITED: Final = "bucketcast.audited"
 """The scope's key for what is known of a call, for `gateway.audit`."""
 ABORT: Final = "bucketcast.abort"
@@ -50,6 +55,27 @@ class AuthenticatedRequest:
         async def confirm() -> None: ...
 
         return replace(self, confirm=confirm)
+
+    async def while_confirmed(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work that lasts; cancel it as soon as the call would be refused.
+
+        Raises:
+            S3Error: the call would be refused; its connection is closed.
+        """
+        working = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait([working], timeout=CONFIRM_SECONDS))[0]:
+                try:
+                    await self.confirm()
+                except S3Error:
+                    self.abort()
+                    raise
+                except BucketcastError:
+                    continue  # users cannot be read now
+            return working.result()
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
     def need_admin(self) -> None:
         """Require an administrator.
