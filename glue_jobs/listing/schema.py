@@ -42,7 +42,7 @@ class Listing:
     `objects` are rows of `LISTING`, with all versions if `versions`; `taken` is their time: later
     changes may be missing. `name` describes the source, and `lacking` are the columns that it does
     not have. It has the keys that begin with `prefix`, or some that are not known if that is None;
-    `notes` say what the user should know of that.
+    `notes` say what the user should know of that. `report` is the id of a report's configuration.
     """
 
     objects: DataFrame
@@ -52,6 +52,7 @@ class Listing:
     lacking: frozenset[str] = frozenset()
     prefix: str | None = ""
     notes: tuple[str, ...] = ()
+    report: str = ""
 
     @property
     def sizes(self) -> bool:

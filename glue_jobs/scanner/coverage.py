@@ -5,7 +5,8 @@ listing of the bucket was scanned, and may list one prefix or current versions o
 bucket must be alerted once and never cleared, whichever of them are scanned in turns.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -90,6 +91,38 @@ def allow(
         growth=current and now.detail == seen.detail,
         clear=current and now.detail >= seen.detail and now.thresholds[kind] <= seen.threshold,
     )
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """The prefix that all scans found in a configuration of reports; the first was at `since`.
+
+    It is None if it could not be read, and the time is in Unix ms.
+    """
+
+    prefix: str | None
+    since: int
+
+
+def check_filter(
+    content: Listing, earlier: Mapping[str, Filter], at: int
+) -> tuple[Listing, Mapping[str, Filter]]:
+    """Return a source, of unknown reach if its filter may be newer, and all filters found so far.
+
+    S3 tells the filter of now (`at`) and not when it was set, so that of a report is known only if
+    an earlier scan than the report has found the same. `earlier` are by the configuration's id.
+    """
+    if not content.report:
+        return content, earlier
+    known = earlier.get(content.report)
+    if known is None or known.prefix != content.prefix:
+        known = Filter(content.prefix, at)
+    if content.prefix is not None and unix_ms(content.taken) < known.since:
+        note = (
+            f"The filter of {content.report} may have changed since this report, before which no "
+            "scan has seen it, so nothing counts as gone."
+        )
+        content = replace(content, prefix=None, notes=(note,))
+    return content, {**earlier, content.report: known}
 
 
 def cover(content: Listing, settings: Alerts) -> Coverage:

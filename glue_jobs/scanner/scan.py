@@ -64,6 +64,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         late = 0
         if not settings.dry_run:
             late = _send(spark, before, settings, run, "the last scan's events")
+        content, filters = coverage.check_filter(content, before.filters, unix_ms(at))
         now = coverage.cover(content, settings)
         later = tuple(each for each in before.coverage if each.taken > now.taken)
         objects = content.objects.select(*sums.COLUMNS)
@@ -81,12 +82,12 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             states = alert_states.compare(findings, earlier, comparison, by_rules)
             counts = Observation()
             states = states.observe(counts, *_counts())
-            new = store.write(states, at, coverage.add(before.coverage, now))
+            new = store.write(states, at)
         notes = [*content.notes, *_source_notes(content, now, later), *upload_notes]
         with run.report_tasks(spark, "writing the report"):
             states = new.alert_states(spark)
             numbers, events = _read_numbers(counts)
-            page = Page(settings, content, now.prefix or "", at, numbers, used, notes)
+            page = Page(settings, content, now.prefix or settings.prefix, at, numbers, used, notes)
             summary = report.write(states, page, run.path("report"))
         if settings.dry_run:
             files.remove(new.folder)
@@ -96,7 +97,8 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             run.report("spooling the events")
             due = states.where(sql.size("to") > 0)
             new = replace(new, events=chunks.spool(due, partial(_pack, by_rules), new.outbox))
-        store.commit(new, replaces=before)
+        seen = coverage.add(before.coverage, now)
+        store.commit(replace(new, coverage=seen, filters=filters), replaces=before)
         sent = _send(spark, new, settings, run, "sending")
         with suppress(files.FileError):  # the next scan removes what is left
             store.sweep(before, new)

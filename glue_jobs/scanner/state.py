@@ -11,7 +11,8 @@ scan has. A scan that ends before that changes nothing; one that ends after it l
 which the next scan sends before it begins. So each alert is sent once.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -20,20 +21,22 @@ from pyspark.sql import DataFrame, SparkSession
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERT_STATES
-from glue_jobs.scanner.coverage import Coverage
+from glue_jobs.scanner.coverage import Coverage, Filter
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The state after one scan, with `events` alerts; before the first, `folder` is "".
 
-    `etag` is the pointer's, to detect changes; `coverage` is what scans have seen of the bucket.
+    `etag` is the pointer's, to detect changes; `coverage` is what scans have seen of the bucket,
+    and `filters` are what they found in its configurations of reports, by their ids.
     """
 
     folder: str
     events: int
     etag: str
     coverage: tuple[Coverage, ...] = ()
+    filters: Mapping[str, Filter] = field(default_factory=dict)
 
     @property
     def outbox(self) -> str:
@@ -52,6 +55,7 @@ class _Pointer(msgspec.Struct):
     generation: str
     events: int
     coverage: tuple[Coverage, ...]
+    filters: Mapping[str, Filter]
 
 
 class StateStore:
@@ -79,15 +83,13 @@ class StateStore:
                 "write it; restore it, or remove it, and every finding is alerted once more"
             ) from None
         folder = f"{self._folder}/{pointer.generation}"
-        return Generation(folder, pointer.events, etag, pointer.coverage)
+        return Generation(folder, pointer.events, etag, pointer.coverage, pointer.filters)
 
-    def write(
-        self, alert_states: DataFrame, at: datetime, coverage: tuple[Coverage, ...]
-    ) -> Generation:
+    def write(self, alert_states: DataFrame, at: datetime) -> Generation:
         """Write a new generation, which is not current yet."""
         folder = f"{self._folder}/{at:%Y-%m-%dT%H-%M-%S.%f}"
         alert_states.write.parquet(f"{folder}/alert_states")
-        return Generation(folder, 0, files.ABSENT, coverage)
+        return Generation(folder, 0, files.ABSENT)
 
     def commit(self, new: Generation, *, replaces: Generation) -> None:
         """Make a generation current, whose outbox is written.
@@ -96,7 +98,7 @@ class StateStore:
             BucketcastError: another scan has committed its own meanwhile.
         """
         name = new.folder.removeprefix(f"{self._folder}/")
-        content = msgspec.json.encode(_Pointer(name, new.events, new.coverage))
+        content = msgspec.json.encode(_Pointer(name, new.events, new.coverage, new.filters))
         try:
             files.write(
                 self._pointer, content, replaces=replaces.etag, media_type="application/json"

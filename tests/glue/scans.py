@@ -45,6 +45,7 @@ class Scans:
         self.sizes = True
         self.taken = TAKEN
         self.prefix: str | None = ""
+        self.report = ""
 
     def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
         """Read the content; `keys` has the numbers of versions."""
@@ -63,6 +64,7 @@ class Scans:
             "a list",
             lacking=frozenset() if self.sizes else frozenset({"size"}),
             prefix=self.prefix,
+            report=self.report,
         )
 
     def add_rule(self, events: str = "scanner", prefix: str = "", target: str = "primary") -> None:

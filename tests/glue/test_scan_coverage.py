@@ -1,5 +1,8 @@
 """What a scan may alert or clear, by reach, columns, time and thresholds of its source."""
 
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -8,7 +11,16 @@ from msgspec.structs import replace
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.pipeline import Alerts, parse
 from glue_jobs.listing.schema import Listing
-from glue_jobs.scanner.coverage import Allowed, Coverage, Seen, add, allow, cover
+from glue_jobs.scanner.coverage import (
+    Allowed,
+    Coverage,
+    Filter,
+    Seen,
+    add,
+    allow,
+    check_filter,
+    cover,
+)
 from tests.glue.inventories import TAKEN
 
 NO_ROWS: Any = None
@@ -83,3 +95,27 @@ def test_a_scan_replaces_what_it_includes() -> None:
     later = replace(NOW, taken=110)
     assert add((part, finer, later), NOW) == (finer, later, NOW)
     assert add((part,), UNKNOWN) == (part,)
+
+
+def test_a_report_reaches_what_its_filter_was_when_it_was_made() -> None:
+    """Filters change between reports and scans, and S3 tells a scan that of now alone."""
+    for seed in range(500):
+        draw, prefix, made = random.Random(seed), "0/", [(0, "0/")]  # noqa: S311 - no secret
+        earlier: Mapping[str, Filter] = {}
+        for at in range(20):
+            match draw.choice(("change", "report", "scan")):
+                case "change":
+                    prefix = f"{at}/"
+                case "report":
+                    made.append((at, prefix))
+                case _:
+                    taken, was = draw.choice(made)
+                    found, earlier = check_filter(report(prefix, taken), earlier, at)
+                    assert found.prefix in (was, None), (seed, at)
+        for at in (21, 23):
+            found, earlier = check_filter(report(prefix, at - 1), earlier, at)
+        assert (found.prefix, found.notes) == (prefix, ())
+
+
+def report(prefix: str, taken: int) -> Listing:
+    return source(prefix=prefix, report="daily", taken=datetime.fromtimestamp(taken / 1000, UTC))

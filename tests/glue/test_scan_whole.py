@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -69,6 +69,19 @@ def test_a_target_that_is_named_later_gets_what_is_open(scans: Scans) -> None:
     assert scans.events() == [("ManyVersions", "a/many", 4, "second:webhook")]
 
 
+def test_a_report_clears_once_an_earlier_scan_has_seen_its_filter(scans: Scans) -> None:
+    """The filter is "" now, and was "a/" when the first report was made."""
+    scans.keys = {"a/many": 3, "b/many": 3}
+    scans.scan()
+    scans.keys, scans.report = {"a/many": 3}, "daily"
+    scans.taken += timedelta(hours=1)
+    first = scans.scan()
+    assert (first["numbers"], len(first["notes"])) == ({"ManyVersions": {"same": 1}}, 1)
+    assert "The filter of daily may have changed" in first["notes"][0]
+    scans.taken = datetime.now(UTC)
+    assert scans.scan()["numbers"] == {"ManyVersions": {"same": 1, "cleared": 1}}
+
+
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
     scans.keys = {"many": 3}
     with (
@@ -78,19 +91,6 @@ def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
         scans.scan()
     assert files.list_files(f"{scans.folder}/alerts") == []
     assert scans.events() == []
-
-
-def test_a_bad_listing_changes_nothing(scans: Scans, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> Listing:
-        raise BucketcastError("manifest.json: it is another bucket's")
-
-    monkeypatch.setattr("glue_jobs.listing.read", fail)
-    with pytest.raises(BucketcastError, match="another bucket's"):
-        scans.scan()
-
-    assert files.list_files(f"{scans.folder}/alerts") == []
-    assert scans.events() == []
-    assert b"another bucket's" in files.read(f"{scans.folder}/runs/1/result.json")
 
 
 @pytest.mark.both_sparks

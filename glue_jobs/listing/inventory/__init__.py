@@ -33,6 +33,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
         lacking=report.lacking,
         prefix=listed,
         notes=(note,) if note else (),
+        report=report.id,
     )
 
 
