@@ -54,7 +54,6 @@ def write(manifest: Path, rows: int) -> None:
     spark.stop()
     document = {
         "sourceBucket": BUCKET,
-        "destinationBucket": "arn:aws:s3:::",
         "version": "2016-11-30",
         "creationTimestamp": "1767315600000",
         "fileFormat": "Parquet",

@@ -116,7 +116,6 @@ def write(folder: Path, rows: Iterable[Row], **settings: Any) -> str:
     manifest = home / report.taken.strftime("%Y-%m-%dT%H-%MZ") / "manifest.json"
     content = {
         "sourceBucket": report.bucket,
-        "destinationBucket": "arn:aws:s3:::",
         "version": "2016-11-30",
         "creationTimestamp": str(round(report.taken.timestamp() * 1000)),
         "fileFormat": report.format,

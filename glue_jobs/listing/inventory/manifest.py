@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/userguide/storage-inventory-location
 
 import hashlib
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal
@@ -35,7 +36,6 @@ class _Document(msgspec.Struct, frozen=True, rename="camel"):
     """The manifest.json as S3 writes it."""
 
     source_bucket: str
-    destination_bucket: str
     version: Literal["2016-11-30"]
     creation_timestamp: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,15}$")]
     file_format: Format
@@ -95,17 +95,13 @@ def read_newest(folder: str, bucket: str) -> Manifest:
     """
     folder = folder.rstrip("/")
     dated = [name for name in files.list_folders(folder) if _DATED.fullmatch(name)]
-    unfinished = []
     for name in reversed(dated):
-        try:
+        with suppress(UnfinishedError):
             return read_manifest(f"{folder}/{name}/manifest.json", bucket)
-        except UnfinishedError as error:
-            unfinished.append(str(error))
     raise BucketcastError(
-        f"{folder}/: found no finished report in it"
-        + (f" (the newest: {unfinished[0]})" if unfinished else "")
-        + "; name the folder of an Inventory configuration, …/SOURCE-BUCKET/CONFIGURATION-ID/, "
-        "whose first report S3 may need 48 hours for, or a manifest.json"
+        f"{folder}/: found no finished report in it; name the folder of an Inventory "
+        "configuration, …/SOURCE-BUCKET/CONFIGURATION-ID/, whose first report S3 may need 48 hours "
+        "for, or a manifest.json"
     )
 
 
@@ -169,23 +165,12 @@ def _columns(document: _Document, url: str) -> tuple[str, ...]:
             f"{url}: fileSchema is {document.file_schema!r}, without {', '.join(sorted(missing))};"
             " columns are read in this order only, so use a report as S3 wrote it"
         )
-    if document.file_format == "CSV" and ("" in names or len(set(names)) < len(names)):
-        raise BucketcastError(
-            f"{url}: fileSchema is {document.file_schema!r}, where a column has no name or occurs "
-            "twice; use a report as S3 wrote it"
-        )
     return tuple(names)
 
 
 def _data_files(document: _Document, home: str, url: str) -> tuple[str, ...]:
     """Return the URLs of the data files, which are in this configuration's folder `home`."""
-    bucket, _, folder = home.partition("://")[2].partition("/")
-    destination = document.destination_bucket
-    if destination.rpartition(":")[2] != bucket:
-        raise BucketcastError(
-            f"{url}: its destinationBucket is {destination}, but it lies in {bucket}; read the "
-            "report where S3 wrote it"
-        )
+    folder = home.partition("://")[2].partition("/")[2]
     found: list[str] = []
     for file in document.files:
         parent, _, name = file.key.rpartition("/")

@@ -24,10 +24,6 @@ STORAGE_CLASSES: Final = (
     "DEEP_ARCHIVE",
     "REDUCED_REDUNDANCY",
     "EXPRESS_ONEZONE",
-    "FSX_OPENZFS",
-    "FSX_ONTAP",
-    "OUTPOSTS",
-    "SNOW",
 )
 
 
