@@ -215,12 +215,8 @@ def _report(folder: str, total: int, on_progress: OnProgress, ended: threading.E
 
 def _refusals_error(refusals: Sequence[Refusal], missing: int, queue: str) -> BucketcastError:
     reasons = sorted({f"{queue}: {refusal.reason}" for refusal in refusals})
-    more = (
-        f"\nand {len(reasons) - _MAX_REASONS} reasons more" if len(reasons) > _MAX_REASONS else ""
-    )
     kind = BucketcastError if any(refusal.stopped for refusal in refusals) else RefusedError
     return kind(
         f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"
         + "\n".join(reasons[:_MAX_REASONS])
-        + more
     )
