@@ -7,11 +7,13 @@ spooled before the first is sent, so that the same run can resume after an inter
 `docs/adr/0024-backfilled-events-lose.md`
 """
 
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -19,11 +21,11 @@ from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import LISTING_DAYS
-from bucketcast.settings.pipeline import Backfill
+from bucketcast.settings.pipeline import Backfill, arguments
 from glue_jobs import files, lease, listing, not_sent
 from glue_jobs.backfill import manifest
 from glue_jobs.backfill.destination import fact_notes, find_destination, origin_notes
-from glue_jobs.backfill.messages import Counts, Tally, events_per_message, pack_objects
+from glue_jobs.backfill.messages import events_per_message, pack_objects
 from glue_jobs.backfill.selection import FILTERS, select
 from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.outbox import checkpoints, chunks, sender
@@ -32,6 +34,8 @@ from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
 _MAX_AGE: Final = LISTING_DAYS * 86_400  # seconds
+_LONGEST_UPLOAD: Final = timedelta(days=7)
+"""Of uploads in parts, which S3 lists with the time when they began."""
 _SPARE: Final = 60.0
 _SPARE_SHARE: Final = 0.1
 """A run pauses so many seconds, or this part of its time, before Glue would end it."""
@@ -148,25 +152,25 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         content = _read_content(spark, settings, run)
         taken = unix_ms(content.taken)
         _check_age(taken, 0.0)
-        tally = spark.sparkContext.accumulator(Counts(), Tally())
+        objects, matched = (spark.sparkContext.accumulator(0) for _ in range(2))
         # An unfinished attempt leaves its spool behind, unused.
         spool = run.path(f"outbox/{time.time_ns()}")
         rows = select(content, settings)
         limit = events_per_message(settings.rate)
-        pack = partial(pack_objects, to, taken, limit, tally)
-        events, counts = chunks.spool(rows, pack, spool), tally.value
+        pack = partial(pack_objects, to, taken, limit, objects, matched)
+        events = chunks.spool(rows, pack, spool)
     listed = Listed(
         rules=[rule.id for rule in to.rules],
         taken=taken,
         spool=spool,
         events=events,
-        objects=counts.objects,
-        matched=counts.matched,
+        objects=objects.value,
+        matched=matched.value,
         notes=[
             *content.notes,
             *fact_notes(to.rules),
             *origin_notes(to.rules),
-            *_lateness_note(settings, taken),
+            *_lateness_notes(settings, content.taken),
         ],
     )
     files.write(run.path(_LISTED), msgspec.json.encode(listed))
@@ -184,7 +188,7 @@ def _check_age(taken: int, seconds: float) -> None:
     age = time.time() - taken / 1000
     if age + seconds <= _MAX_AGE:
         return
-    message = f"the listing is of {_format(taken)}"
+    message = f"the listing is of {datetime.fromtimestamp(taken / 1000, UTC):%Y-%m-%d %H:%M} UTC"
     if age > _MAX_AGE:
         hint = "start a new run, from a newer report or with --source listing"
     else:
@@ -196,16 +200,21 @@ def _check_age(taken: int, seconds: float) -> None:
     )
 
 
-def _lateness_note(settings: Backfill, taken: int) -> Iterator[str]:
-    if settings.source != "listing":
-        of = f"{settings.bucket} --target {settings.target}"
+def _lateness_notes(settings: Backfill, taken: datetime) -> Iterator[str]:
+    if settings.source == "listing":
+        return
+    of = f"{settings.bucket} --target {settings.target}"
+    yield (
+        f"the objects are those of {taken:%Y-%m-%d %H:%M} UTC; objects removed after that, before "
+        f"the target had its rule, came back: bucketcast reconcile {of} --repair"
+    )
+    since = max(filter(None, (taken - _LONGEST_UPLOAD, settings.modified_after)))
+    if settings.modified_before is None or since < settings.modified_before:
+        late = f"{since:%Y-%m-%dT%H:%MZ}"
+        scope = _scope(settings) | {"bucket": "", "source": "", "modified_after": late}
+        words = arguments({name.replace("_", "-"): value for name, value in scope.items()})
+        options = shlex.join(chain.from_iterable(words.items()))
         yield (
-            f"the objects are those of {_format(taken)}: objects put after that, before the target "
-            f"had its rule, are missing: bucketcast backfill {of} --modified-after "
-            f"{time.strftime('%Y-%m-%dT%H:%MZ', time.gmtime(taken / 1000))}; objects removed in "
-            f"that time came back: bucketcast reconcile {of} --repair"
+            "objects put in that time are missing (an upload in parts has the time of its start, "
+            f"so add a week): bucketcast backfill {settings.bucket} {options}"
         )
-
-
-def _format(taken: int) -> str:
-    return f"{datetime.fromtimestamp(taken / 1000, UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,13 +1,11 @@
 """Convert the objects of a bucket to messages for one target's queue."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
 from itertools import islice
-from operator import add
 from typing import Any, Final
 
 from msgspec.structs import force_setattr
-from pyspark import Accumulator, AccumulatorParam
+from pyspark import Accumulator
 
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import together
@@ -23,24 +21,6 @@ _CALLS_PER_SECOND: Final = 10
 """Calls of ten messages: messages are so small that a call has the events of 0.1 s, not of 60 s."""
 
 
-@dataclass(slots=True)
-class Counts:
-    """Objects that were listed, and that a rule matched."""
-
-    objects: int = 0
-    matched: int = 0
-
-
-class Tally(AccumulatorParam[Counts]):
-    """Spark's sum of the counts of its tasks."""
-
-    def zero(self, value: Counts) -> Counts:  # noqa: ARG002 - Spark's interface
-        return Counts()
-
-    def addInPlace(self, value1: Counts, value2: Counts) -> Counts:  # noqa: N802 - Spark's
-        return Counts(*map(add, astuple(value1), astuple(value2)))
-
-
 def _event(row: Sequence[Any]) -> Event:
     """Return the event of a row of `Object`."""
     listed = Object(*row)
@@ -51,27 +31,31 @@ def pack_objects(
     to: Destination,
     since: int,
     max_events: int,
-    tally: Accumulator[Counts],
+    objects: Accumulator[int],
+    matched: Accumulator[int],
     rows: Iterable[Any],
 ) -> Iterator[Message]:
-    """Yield messages with the objects that the target's rules match, and count them.
+    """Yield messages with the objects that the target's rules match, and count both.
 
-    `since` is when they were listed, in Unix ms, and `max_events` is a limit. The tally is right
+    `since` is when they were listed, in Unix ms, and `max_events` is a limit. The counts are right
     after the rows were read exactly once.
     """
-    counts = Counts()
-    deliveries = match(map(_event, rows), to.rules, counts)
+    deliveries = match(map(_event, rows), to.rules, objects, matched)
     yield from pack_deliveries(deliveries, to, since, max_events)
-    tally.add(counts)
 
 
-def match(events: Iterable[Event], rules: Collection[Rule], counts: Counts) -> Iterator[Delivery]:
-    """Yield the events that the rules match, each with its rule."""
+def match(
+    events: Iterable[Event],
+    rules: Collection[Rule],
+    objects: Accumulator[int],
+    matched: Accumulator[int],
+) -> Iterator[Delivery]:
+    """Yield the events that the rules match, each with its rule; count all, and these."""
     index = RuleIndex(rules)
     for each in events:
         hits = index.match(each)
-        counts.objects += 1
-        counts.matched += bool(hits)
+        objects.add(1)
+        matched.add(bool(hits))
         for hit in hits:
             yield Delivery(hit.rule, each, hit.named)
 

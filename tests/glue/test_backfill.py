@@ -201,6 +201,7 @@ def test_only_the_objects_of_a_manifest_are_sent(
     result = deployment.backfill(spark, manifest=url, max_size="6")
     assert [(event.key, event.size) for _, event in deployment.drain()] == [(f"{folder}listed", 6)]
     assert (result["objects"], result["sent"], result["manifest"]) == (1, 1, url)
+    assert result["max_size"] == "6"
     assert result["not_sent_reasons"] == {"there is no such object or version (404)": 1}
     (report,) = (tmp_path / "run" / "not-sent" / "objects").iterdir()
     assert report.read_text().startswith(f"{BUCKET},{folder}gone,,")
@@ -309,32 +310,6 @@ def test_the_result_counts_what_sqs_refused(
 
 def _interrupt(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
-
-
-def test_the_options_that_select_objects_are_in_the_result(
-    spark: SparkSession, deployment: Backfills
-) -> None:
-    deployment.add_rule()
-    for nth, key in enumerate(("before", "then", "later")):
-        deployment.add_object(key, last_modified=MODIFIED + timedelta(days=nth), size=nth)
-    options = {"modified_after": "2026-03-15", "max_size": "1"}
-    result = deployment.backfill(spark, **options)
-    assert [event.key for _, event in deployment.drain()] == ["then"]
-    assert (result["objects"], result["events"], result["max_size"]) == (1, 1, "1")
-
-
-def test_a_note_names_an_old_listing(spark: SparkSession, deployment: Backfills) -> None:
-    deployment.add_rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put")
-    deployment.add_object("whole")
-    deployment.add_object("in parts", etag="d41d8-2")
-    deployment.taken -= timedelta(days=3)
-    result = deployment.backfill(spark, source="s3://inventories/uploads")
-    assert (result["objects"], result["matched"], result["events"]) == (2, 1, 1)
-    (age,) = result["notes"]
-    assert f"those of {deployment.taken:%Y-%m-%d %H:%M} UTC" in age
-    of = f"{BUCKET} --target {MIRROR}"
-    assert f"backfill {of} --modified-after {deployment.taken:%Y-%m-%dT%H:%MZ}" in age
-    assert f"bucketcast reconcile {of} --repair" in age
 
 
 @pytest.mark.parametrize(
