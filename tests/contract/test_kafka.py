@@ -251,7 +251,7 @@ def test_topic_with_a_lower_limit_gets_smaller_batches(kafka: KafkaServer, make:
     assert max(batch.messages for batch in kafka.batches("small")) > 1
 
 
-def test_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: Make) -> None:
+def test_event_too_large_for_the_topic_is_rejected_alone(kafka: KafkaServer, make: Make) -> None:
     kafka.create_topic("small", max_message_bytes="20000")
     batch = events(30)
     for index in (3, 17):
@@ -260,8 +260,7 @@ def test_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: Mak
     failures = target.send(batch)
     assert failures.keys() == {3, 17}
     for error in failures.values():
-        assert isinstance(error, Retryable)
-        assert not isinstance(error, NotConnected)
+        assert type(error) is Rejected
         assert "raise max.message.bytes of topic small, or set compression_codec" in str(error)
     assert len(kafka.received("small")) == 28
     assert make(topic="small", compression_codec="gzip").send(batch) == {}
@@ -325,6 +324,20 @@ def test_failed_connection_has_a_hint(
         assert isinstance(error, NotConnected)
         assert expected in str(error)
         assert target.where in str(error)
+
+
+def test_an_advertised_address_that_cannot_be_reached_is_named(
+    make: Make, servers_folder: Path, tls: Tls
+) -> None:
+    server = start_with_topic_creation(servers_folder / "kafka-advertising", tls)
+    try:
+        server.advertise(1)
+        error = refusal(make(server.tls_settings()))
+    finally:
+        server.stop()
+    assert type(error) is NotConnected
+    assert "127.0.0.1:1/1" in str(error)
+    assert "advertises this address (advertised.listeners)" in str(error)
 
 
 def test_connection_is_kept_until_it_was_idle_for_long(

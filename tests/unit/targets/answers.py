@@ -9,23 +9,29 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock, patch
 
+import confluent_kafka
 import pika.exceptions
 import pika.spec
 import wsproto.utilities
+from confluent_kafka import KafkaError
 from paho.mqtt.enums import ConnackCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 
 from bucketcast.errors import DeliveryError
+from bucketcast.settings.options import read
 from bucketcast.settings.types import LoginUrl
 from bucketcast.targets.amqp import errors as amqp
 from bucketcast.targets.amqp import protocol
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.client import BlockedError, ClosedError
+from bucketcast.targets.kafka import Target
+from bucketcast.targets.kafka import errors as kafka
 from bucketcast.targets.mqtt import errors as mqtt
 from bucketcast.targets.mqtt.client import REFUSED, Refused
 from bucketcast.targets.mqtt.protocol import Response, decode_connack
 from bucketcast.targets.mqtt.websocket import _receive_events
+from tests.unit.samples import event
 
 Answer = tuple[str, DeliveryError]
 """A code or a class as the list has it, and the error that the product makes of it."""
@@ -39,6 +45,7 @@ def exceptions(*modules: ModuleType) -> Iterator[type[Exception]]:
 
 
 AMQP = parse(LoginUrl("amqp://h"))
+KAFKA = read(Target.Settings, {"brokers": "h", "topic": "t"})
 
 
 def of_amqp() -> Iterator[Answer]:
@@ -57,6 +64,21 @@ def of_pika() -> Iterator[Answer]:
                 protocol._decode(b"")
             except amqp.RAISED as error:
                 yield each.__name__, amqp.delivery_error(error, AMQP)
+
+
+def of_kafka() -> Iterator[Answer]:
+    codes = {code for code in vars(KafkaError).values() if isinstance(code, int)}
+    for code in codes - {KafkaError.NO_ERROR}:
+        error = KafkaError(code)
+        yield f"{error.name()} {code}", kafka.refusal(error, KAFKA, "there")
+
+
+def of_confluent() -> Iterator[Answer]:
+    """Yield what becomes of each class that a producer raises while it sends."""
+    target = Target(KAFKA)
+    for each in exceptions(confluent_kafka.error, confluent_kafka.cimpl):
+        with patch.object(target, "_connect", side_effect=each(KafkaError(KafkaError._FATAL))):
+            yield each.__name__, target.send([event("a")])[0]
 
 
 def of_mqtt() -> Iterator[Answer]:
@@ -78,6 +100,14 @@ def of_wsproto() -> Iterator[Answer]:
             yield each.__name__, mqtt.delivery_error(error, "there")
 
 
-OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {"amqp": of_amqp, "mqtt": of_mqtt}
-OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {"amqp": of_pika, "mqtt": of_wsproto}
+OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {
+    "amqp": of_amqp,
+    "kafka": of_kafka,
+    "mqtt": of_mqtt,
+}
+OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {
+    "amqp": of_pika,
+    "kafka": of_confluent,
+    "mqtt": of_wsproto,
+}
 """The exceptions that the client's library can raise."""

@@ -6,7 +6,6 @@ events that are too large a queue in order was blocked.
 
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import pymysql
 import pytest
@@ -19,7 +18,6 @@ from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.settings.options import read
 from bucketcast.targets import webhook
 from bucketcast.targets.elasticsearch import errors as elasticsearch
-from bucketcast.targets.kafka import errors as kafka
 from bucketcast.targets.mysql import errors as mysql
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
@@ -40,13 +38,6 @@ def of_elasticsearch() -> Iterator[DeliveryError]:
     for type_ in ("mapper_parsing_exception", "strict_dynamic_mapping_exception", "other"):
         for status in range(400, 600):
             yield elasticsearch.of_document(status, elasticsearch.Error(type_, "it"))
-
-
-def of_kafka() -> Iterator[DeliveryError]:
-    settings = read(targets.load("kafka").Settings, {"brokers": "h:1", "topic": "t"})
-    for name in kafka._REFUSALS:
-        told: Any = SimpleNamespace(name=lambda name=name: name, str=lambda: "it")
-        yield kafka.refusal(told, settings, "there")
 
 
 def of_mysql() -> Iterator[DeliveryError]:
@@ -87,7 +78,7 @@ def of_webhook() -> Iterator[DeliveryError]:
 ANSWERS: dict[str, Callable[[], Iterable[DeliveryError]]] = {
     "amqp": lambda: (error for _, error in OF_SERVERS["amqp"]()),
     "elasticsearch": of_elasticsearch,
-    "kafka": of_kafka,
+    "kafka": lambda: (error for _, error in OF_SERVERS["kafka"]()),
     "mqtt": lambda: (error for _, error in OF_SERVERS["mqtt"]()),
     "mysql": of_mysql,
     "nats": of_nats,

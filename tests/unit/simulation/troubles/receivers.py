@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import pycurl
+from confluent_kafka import KafkaError
 
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
@@ -20,6 +21,7 @@ from bucketcast.targets import base
 from bucketcast.targets.base.tables import LOCK_SECONDS, TableTarget
 from bucketcast.targets.kafka import errors as kafka
 from bucketcast.targets.kafka.client import STALLED_SECONDS
+from bucketcast.targets.kafka.settings import KafkaSettings
 from bucketcast.targets.postgres import errors as postgres
 from bucketcast.targets.webhook import errors as webhook
 from bucketcast.targets.webhook.batch import Batch
@@ -199,12 +201,8 @@ class Brokers(base.Target):
     def _error(self, answer: Answer) -> DeliveryError:
         if answer is Answer.LEADERLESS:
             return kafka.unled(self.where)
-        told: Any = SimpleNamespace(
-            name=lambda: "NOT_ENOUGH_REPLICAS",
-            str=lambda: "Broker: Not enough in-sync replicas",
-        )
-        nowhere: Any = SimpleNamespace(topic="events")
-        return kafka.refusal(told, nowhere, self.where)
+        told = KafkaError(KafkaError.NOT_ENOUGH_REPLICAS)
+        return kafka.refusal(told, read(KafkaSettings, {"brokers": "h", "topic": "t"}), self.where)
 
     def probe(self) -> NoReturn:
         raise NotImplementedError

@@ -5,6 +5,7 @@ The code that translates answers reads it, the kind's page prints it, and a test
 the library's own list.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from bucketcast.errors import (
     Throttled,
     TimedOut,
 )
+
+_range = re.compile(r"(-?\d+)-(-?\d+)").fullmatch
 
 
 class TooLargeError(Retryable):
@@ -69,7 +72,7 @@ class Answer(NamedTuple):
     def shown(self) -> str:
         """The codes, and the words in brackets, for the kind's page."""
         codes = ", ".join(f"`{code}`" for code in self.codes.split())
-        words = ", ".join(self.words)
+        words = ", ".join(word.strip() for word in self.words)
         return f"{codes} ({words})" if codes and words else codes or words
 
 
@@ -153,8 +156,7 @@ def codes_of(error: BaseException) -> tuple[str, ...]:
 
 def _expand(codes: str) -> Iterator[str]:
     for code in codes.split():
-        first, dash, last = code.partition("-")
-        if dash and first.isdigit() and last.isdigit():
-            yield from map(str, range(int(first), int(last) + 1))
+        if ends := _range(code):
+            yield from map(str, range(int(ends[1]), int(ends[2]) + 1))
         else:
             yield code

@@ -18,8 +18,7 @@ not, or while the user may not write to it, events wait. The user needs WRITE an
 topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.8, and CREATE if the topic is to be created.
 
 Events are sent in batches of up to 1 MB, and in smaller ones if the brokers refuse that
-(`max.message.bytes`). A single event that is too large waits for a higher limit until it expires;
-above 64 MiB it is rejected.
+(`max.message.bytes`); what they refuse alone, or takes more than 64 MiB, is rejected.
 
 Logins are PLAIN, SCRAM and, with `auth = iam`, that of [Amazon MSK](../aws/msk.md) by the
 function's role. Kerberos and other tokens are not supported.
@@ -34,6 +33,7 @@ from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka.client import (
     CLOSE_SECONDS,
     Client,
@@ -43,7 +43,7 @@ from bucketcast.targets.kafka.client import (
     check_topic,
 )
 from bucketcast.targets.kafka.configuration import LARGEST_EVENT
-from bucketcast.targets.kafka.errors import TooLargeError, ended
+from bucketcast.targets.kafka.errors import ended
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 BATCH_BYTES = (1_040_000, 125_000, 16_000, 1)
@@ -78,9 +78,12 @@ class Target(base.Connected[Client]):
         return f"{','.join(self.settings.brokers)}, topic {self.settings.topic}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        """Write the batch; events in parts that the brokers find too large are sent in smaller."""
+        """Write the batch; what the brokers refuse as too large or wrong is sent in smaller parts.
+
+        Only what they refuse alone is rejected.
+        """
         failures: dict[int, DeliveryError] = {}
-        indexes = list(range(len(events)))
+        indexes, alone = list(range(len(events))), False
         with self._lock:
             self._deadline = time.monotonic() + self.timeout
             for batch_bytes in BATCH_BYTES:
@@ -89,12 +92,12 @@ class Target(base.Connected[Client]):
                     failures = {
                         index: error for index, error in failures.items() if index not in indexes
                     } | refused
-                    indexes = [
-                        index for index, e in refused.items() if isinstance(e, TooLargeError)
-                    ]
-                if len(indexes) < 2:  # noqa: PLR2004 - a single event cannot be split
+                    alone = len(indexes) == 1 or batch_bytes == 1
+                    indexes = [index for index, e in refused.items() if _may_be_anothers(e)]
+                if alone:
                     break
-        return failures
+        too_large = {index: e for index, e in failures.items() if isinstance(e, TooLargeError)}
+        return failures | {index: Rejected.anywhere(str(e)) for index, e in too_large.items()}
 
     def headers(self, event: Event) -> dict[str, str]:
         return {name: str(value) for name, value in self._headers(event)}
@@ -155,7 +158,7 @@ class Target(base.Connected[Client]):
         try:
             with self._connection() as client:
                 return client.send(messages, self._deadline)
-        except (KafkaException, BufferError) as error:
+        except (KafkaException, BufferError, RuntimeError) as error:
             reason = ended(error, self.settings, self.where)
             if anew or isinstance(reason, NotAuthorized):
                 raise reason from None
@@ -192,3 +195,8 @@ class Target(base.Connected[Client]):
         idle = time.time() - self._last_used > IDLE_SECONDS
         same_limit = connection.batch_bytes == self._batch_bytes
         return same_limit and not idle and connection.is_usable()
+
+
+def _may_be_anothers(error: DeliveryError) -> bool:
+    """Return True for an answer to a batch that may be about other events of it."""
+    return isinstance(error, TooLargeError) or error.may_be_settings

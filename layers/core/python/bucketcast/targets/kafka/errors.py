@@ -1,75 +1,33 @@
-"""Errors of librdkafka as delivery errors, with hints."""
+"""Errors of librdkafka as delivery errors, by the list of `answers`."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
-from bucketcast.targets.base import iam
+from bucketcast.targets.base import Endpoint, iam
+from bucketcast.targets.kafka.answers import ANSWERS, RIGHTS
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
-
-class TooLargeError(Retryable):
-    """The brokers refused a batch as too large; they may accept its events in smaller ones."""
-
-
-_NO_ANSWER = (
-    "no broker answers, or none answers as Kafka does: see brokers and the function's VPC, and do "
-    "sasl = {sasl} and tls = {tls} suit the port?"
-)
-_HINTS = {
-    "certificate verify failed": "set cert_authority to the authority that signed the brokers' "
-    "certificates, and brokers to names in them",
-    " alert ": "does it want a client certificate, of an authority that it trusts? See "
-    "client_tls_cert and client_tls_key",
-    "SSL": "does tls = {tls} suit the port?",
-    "SASL PLAIN mechanism": "see sasl and sasl_mechanism, which have to suit the port",
-    "SASL SCRAM": "see sasl and sasl_mechanism, which have to suit the port",
-    "SASL": "see sasl_username, sasl_password and sasl_mechanism",
-    "resolve": "see brokers, and the function's VPC",
-    "Connect to": "see brokers, and the function's VPC and security groups",
-    "response size": "is this a port of Kafka, and does tls = {tls} suit it?",
-}
-"""Hints by a word of the error's text; the first word in it counts."""
-_RIGHTS = "the user needs WRITE and DESCRIBE on the topic"
-_REFUSALS: dict[str, tuple[type[DeliveryError], str]] = {
-    "UNKNOWN_TOPIC_OR_PART": (
-        Retryable,
-        "create topic {topic}, unless the brokers do it themselves (auto.create.topics.enable)",
-    ),
-    "TOPIC_EXCEPTION": (Retryable, "the brokers refuse the name {topic}: see topic"),
-    "TOPIC_AUTHORIZATION_FAILED": (NotAuthorized, _RIGHTS),
-    "CLUSTER_AUTHORIZATION_FAILED": (
-        NotAuthorized,
-        f"{_RIGHTS}, before Kafka 2.8 also IDEMPOTENT_WRITE on the cluster",
-    ),
-    "REQUEST_TIMED_OUT": (TimedOut, "is a replica slow or down?"),
-    "MSG_SIZE_TOO_LARGE": (
-        TooLargeError,
-        "raise max.message.bytes of topic {topic}, or set compression_codec",
-    ),
-}
-"""The delivery error and the hint by the name of a broker's error; others are `Retryable`."""
+_advertised = re.compile(r"(?:\w+://)?([^/\s]+)/\d+: ").match
+"""The address before a broker's number: it was not configured, but a broker's answer has it."""
 _creation_prefix = re.compile(r"^Failed to create [a-z ]+: ")
 _timing_suffix = re.compile(r" \(after \d+ms in state \w+.*\)$")
 
 
-def unreachable(last_error: str, settings: KafkaSettings, where: str) -> NotConnected:
-    """Return the delivery error if no broker can be used; `last_error` is "" without an answer."""
-    options = {"sasl": "on" if settings.sasl else "off", "tls": "on" if settings.tls else "off"}
-    if not last_error:
-        return TimedOut(f"{where}: {_NO_ANSWER.format(**options)}")
-    message = _timing_suffix.sub("", last_error).replace("/bootstrap:", ":")
-    hint = next((hint for word, hint in _HINTS.items() if word in message), "")
-    # With an alert TLS refuses the client's certificate.
-    unauthorized = "SASL" in message or " alert " in message
-    late = "timed out" in message.lower()
-    kind = NotAuthorized if unauthorized else TimedOut if late else NotConnected
-    if "SASL" in message and settings.by_iam:
-        hint = iam.HINT
-    return kind.hinted(f"{where}: {message}", hint.format(**options))
+def unreachable(name: str, last_error: str, settings: KafkaSettings, where: str) -> DeliveryError:
+    """Return the delivery error if no broker can be used; without an answer both are ""."""
+    text = _timing_suffix.sub("", last_error)
+    known = {str(Endpoint.of(broker, 9092)) for broker in settings.brokers}
+    told = _advertised(text)
+    codes = ("advertised",) if told and told[1] not in known else (name or "_TIMED_OUT",)
+    text = text.replace("/bootstrap:", ":")
+    return _error(
+        where, text or "no broker answers, or none answers as Kafka does", codes, settings
+    )
 
 
 def unconfirmed(seconds: float, where: str) -> TimedOut:
@@ -82,22 +40,38 @@ def unconfirmed(seconds: float, where: str) -> TimedOut:
 
 def missing_rights(where: str) -> NotAuthorized:
     """Return the error for a topic that the user may not write to."""
-    return NotAuthorized.hinted(where, _RIGHTS, ": ")
+    return NotAuthorized.hinted(where, RIGHTS, ": ")
 
 
-def refusal(error: "KafkaError", settings: KafkaSettings, where: str) -> DeliveryError:
+def refusal(
+    error: "KafkaError", settings: KafkaSettings, where: str, *, connecting: bool = False
+) -> DeliveryError:
     """Return the delivery error for a broker's answer."""
-    kind, hint = _REFUSALS.get(error.name(), (Retryable, ""))
-    return kind.hinted(f"{where}: {error.str()}", hint.format(topic=settings.topic))
+    codes = (error.name(), str(error.code()))
+    return _error(where, error.str(), codes, settings, connecting=connecting)
 
 
-def ended(error: Exception, settings: KafkaSettings, where: str) -> NotConnected:
+def ended(error: Exception, settings: KafkaSettings, where: str) -> DeliveryError:
     """Return the delivery error for what a producer raises when it cannot go on."""
     (reason, *_) = error.args
     if isinstance(reason, str):  # no error of librdkafka
-        return NotConnected(f"{where}: {reason}")
-    found = refusal(reason, settings, where)
-    return found if isinstance(found, NotConnected) else NotConnected(str(found))
+        return _error(where, reason, ("_FATAL",), settings)
+    return refusal(reason, settings, where, connecting=True)
+
+
+def _error(
+    where: str, text: str, codes: Sequence[str], settings: KafkaSettings, *, connecting: bool = True
+) -> DeliveryError:
+    return ANSWERS.error(
+        where,
+        text,
+        codes,
+        connecting=connecting,
+        login_hint=iam.HINT if settings.by_iam and "SASL" in text else "",
+        topic=settings.topic,
+        sasl="on" if settings.sasl else "off",
+        tls="on" if settings.tls else "off",
+    )
 
 
 def unled(where: str) -> Retryable:

@@ -25,7 +25,7 @@ class BrokerHealth:
     def __init__(self, settings: KafkaSettings, where: str) -> None:
         self.where = where
         self._settings = settings
-        self._last_error = ""
+        self._last_name = self._last_error = ""
         self._login_failed = False
         self._is_new = True
         self._all_are_down = False
@@ -46,13 +46,14 @@ class BrokerHealth:
         elif "in state UP" in message:
             return
         else:
-            self._last_error = message
+            self._last_name, self._last_error = error.name(), message
             self._login_failed = self._login_failed or error.name() == "_AUTHENTICATION"
         self._failing_since = min(self._failing_since, time.monotonic())
 
     def reset(self) -> None:
         """Forget all errors, as a broker has answered."""
-        self._last_error, self._login_failed = "", False
+        self._last_name = self._last_error = ""
+        self._login_failed = False
         self._is_new = self._all_are_down = False
         self._failing_since = math.inf
 
@@ -69,4 +70,4 @@ class BrokerHealth:
 
     def error(self) -> DeliveryError:
         """Return the delivery error for the last recorded error."""
-        return unreachable(self._last_error, self._settings, self.where)
+        return unreachable(self._last_name, self._last_error, self._settings, self.where)
