@@ -13,8 +13,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from botocore import client
+
 from bucketcast import cli
 from tests.command_result import CommandResult
+from tests.e2e.recorder.sitecustomize import record
 
 COMMAND = Path(sys.executable).with_name("bucketcast")
 
@@ -56,5 +59,7 @@ def _command(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    if calls := os.environ.get("BUCKETCAST_CALLS"):
+        record(client, "the command", Path(calls))
     sys.argv = [str(COMMAND), *arguments]
     sys.exit(cli.main())

@@ -62,8 +62,9 @@ def system(
         # Every function starts here once: the tests are about what comes after that.
         deployed.fares()
         yield deployed
-        # The local AWS lets every function do everything. AWS does not.
+        # The local AWS lets every function do everything, and takes every value. AWS does not.
         assert deployed.beyond_their_rights() == []
+        assert deployed.faulty_requests() == []
         if _all_of_them(request.session):
             unused = deployed.unused_rights()
             assert not unused, "\n".join(unused)

@@ -143,6 +143,7 @@ def unused(
     used = {
         (rights.owner_of(call.function), need.action.lower())
         for call in calls
+        if call.function in roles
         for need in account.needs(call)
     }
     granted = {

@@ -17,7 +17,7 @@ from minio import Minio
 
 from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, SQS_CALL_MESSAGES
 from tests.command_result import CommandResult
-from tests.e2e import iam
+from tests.e2e import iam, request_rules
 from tests.e2e.commands import run
 from tests.e2e.deployment import STACK, Consumers, Local
 
@@ -76,6 +76,10 @@ class Deployed:
             f"{STACK}-gateway may not sqs:SendMessage on {self._account.queue(f'{STACK}-ingress')}"
         )
         return [each for each in self.refused(iam.recorded(self.local.calls)) if each != made]
+
+    def faulty_requests(self) -> list[str]:
+        """What AWS would refuse of the calls of functions, jobs and commands, in words."""
+        return request_rules.faults(iam.recorded(self.local.calls))
 
     def unused_rights(self) -> list[str]:
         """Which rights nothing has used, of those that the tests can use, in words."""

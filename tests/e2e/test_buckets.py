@@ -37,3 +37,13 @@ def test_a_bucket_on_eventbridge_delivers_and_keeps_its_own_notifications(
         {f"archive/{kept}": (4, etag)},
     )
     system.until_equal("both puts in their queue", lambda: system.depth(theirs), before + 2)
+
+
+def test_a_bucket_is_attached_for_a_part(system: System, prefix: str) -> None:
+    """What it writes is checked when the run ends; the local S3 takes the ends of keys as typed."""
+    bucket = prefix.strip("/")
+    system.s3.create_bucket(Bucket=bucket)
+    words = ("--event", "put", "--prefix", "year=2026/", "--suffix", " +.jpg")
+    ran = system.bucketcast("bucket", "attach", bucket, *words)
+    assert ran.code == 0, ran.err
+    assert "(prefix 'year=2026/') (suffix ' +.jpg')" in ran.out

@@ -23,16 +23,20 @@ _NAME = os.environ.get("AWS_LAMBDA_FUNCTION_NAME") or os.environ.get("BUCKETCAST
 
 
 def _shown(value: Any) -> Any:
-    """Parameters without their bytes, which no right depends on."""
+    """Parameters in which bytes are as many spaces: only their number matters."""
     if isinstance(value, dict):
         return {str(key): _shown(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_shown(each) for each in value]
+    if isinstance(value, bytes):
+        return " " * len(value)
     plain = value is None or isinstance(value, str | int | float)
     return value if plain else type(value).__name__
 
 
-def _record(module: Any, function: str, folder: Path) -> None:
+def record(module: Any, function: str, folder: Path) -> None:
+    """Let `botocore.client` write what it calls into a file of the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     plain = module.BaseClient._make_api_call
     file = folder / f"{function}-{os.getpid()}.jsonl"
 
@@ -54,9 +58,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self._plain.exec_module(module)
-        folder = Path(os.environ["BUCKETCAST_CALLS"])
-        folder.mkdir(parents=True, exist_ok=True)
-        _record(module, str(_NAME), folder)
+        record(module, str(_NAME), Path(os.environ["BUCKETCAST_CALLS"]))
 
 
 class _Finder(importlib.abc.MetaPathFinder):

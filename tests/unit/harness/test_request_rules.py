@@ -1,0 +1,84 @@
+"""The check of the end-to-end run's calls finds what AWS would refuse or never act on."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.e2e.iam import Call
+from tests.e2e.request_rules import PUT, URL, faults
+from tests.rights import ROOT
+
+KEY = {"partition": {"S": "a"}, "key": {"S": "b"}}
+PUTS, DELETES = "s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"
+
+
+def put(*entries: tuple[str, str, str], name: str = "uploads") -> dict[str, Any]:
+    """A bucket's notifications: the event, prefix and suffix of each entry."""
+    queues = [
+        {
+            "QueueArn": "arn:aws:sqs:eu-west-1:111122223333:ingress",
+            "Events": [event],
+            "Filter": {
+                "Key": {
+                    "FilterRules": [
+                        {"Name": "Prefix", "Value": prefix},
+                        {"Name": "Suffix", "Value": suffix},
+                    ]
+                }
+            },
+        }
+        for event, prefix, suffix in entries
+    ]
+    both = {"QueueConfigurations": queues, "EventBridgeConfiguration": {}}
+    return {"Bucket": name, "NotificationConfiguration": both}
+
+
+def send(*bodies: str) -> dict[str, Any]:
+    entries = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(bodies)]
+    return {"QueueUrl": "http://sqs/ingress", "Entries": entries}
+
+
+def update(expression: str) -> dict[str, Any]:
+    return {"UpdateExpression": expression, "ExpressionAttributeValues": {":one": {"N": "1"}}}
+
+
+@pytest.mark.parametrize(
+    ("call", "parameters", "expected"),
+    [
+        (f"s3:{PUT}", put((PUTS, "year%3D2026/a+b", ""), (DELETES, "", "")), ""),
+        (f"s3:{PUT}", put((PUTS, "year=2026/", "")), "year=2026/ (Configuring event"),
+        (f"s3:{PUT}", put((PUTS, "a", ""), ("s3:ObjectCreated:Put", "", "b")), "Configuring event"),
+        (f"s3:{PUT}", put((PUTS, "a", "c"), (PUTS, "b", "c"), (PUTS, "a", "d")), ""),
+        (f"s3:{PUT}", put(("s3:ObjectMade:*", "", "")), "allowed are s3:"),
+        (f"s3:{PUT}", put(name="Up_loads"), "naming rules"),
+        ("s3:HeadObject", {"Key": "é" * 513}, "Naming objects"),
+        ("sqs:SendMessageBatch", send("x" * (1 << 20)), ""),
+        ("sqs:SendMessageBatch", send("x" * (1 << 20), "x"), "SQS quotas"),
+        ("sqs:SendMessageBatch", send("a\0"), "SQS quotas"),
+        ("sqs:SendMessageBatch", send(*"abcdefghijk"), "SQS quotas"),
+        ("sqs:CreateQueue", {"QueueName": "a.b"}, "SQS quotas"),
+        ("dynamodb:UpdateItem", update("SET n = :one"), ""),
+        ("dynamodb:UpdateItem", update("SET n = :two"), "Expressions"),
+        ("dynamodb:PutItem", {"Item": KEY | {"t": {"S": "x" * 409_600}}}, "Quotas in DynamoDB"),
+        ("dynamodb:TransactWriteItems", {"TransactItems": [{}] * 101}, "allowed are 1 to 100"),
+        ("lambda:DeleteFunction", {"FunctionName": "no/name"}, "allowed is (arn"),
+        (f"{URL}:PUT", {"Body": "x" * 4_718_592}, ""),
+        (f"{URL}:PUT", {"Body": "x" * 4_718_593}, "Lambda quotas"),
+        (f"{URL}:PUT", {"Body": "x" * 4_718_593, "ContentType": "application/xml"}, ""),
+    ],
+)
+def test_a_request_is_checked_against_the_model_and_the_pages(
+    call: str, parameters: dict[str, Any], expected: str
+) -> None:
+    found = faults([Call("ours", *call.split(":"), parameters)] * 2)
+    assert bool(found) == bool(expected)
+    assert expected in "".join(found)
+
+
+def test_the_page_of_the_gateway_promises_what_a_function_url_takes() -> None:
+    page = (ROOT / "docs" / "gateway.md").read_text(encoding="utf-8")
+    promised = re.search(r"A document may have 8 MiB(?:, and ([\d.]+) MB on Lambda)?", page)
+    assert promised
+    body = " " * int(float(promised[1] or 8.4) * 1_000_000)
+    assert faults([Call("mc", URL, "PUT", {"Body": body})]) == []
