@@ -55,13 +55,11 @@ class CustomResources:
             retry_attempts=0, max_event_age=SERVICE_TIMEOUT
         )
         # Beside the right to write its log, so that they come before and go after all that call it.
+        role = self._function.role
         times = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
-        allow(self.role, times, [ingest.table.table_arn], leading_keys(attachment_times.KEY))
-        allow(self.role, ["cloudformation:DescribeStacks"], [Stack.of(scope).stack_id])
-
-    @property
-    def role(self) -> iam.Role:
-        return self._function.role
+        allow(role, times, [ingest.table.table_arn], leading_keys(attachment_times.KEY))
+        allow(role, ["sqs:GetQueue*"], [ingest.queue.queue_arn])
+        allow(role, ["cloudformation:DescribeStacks"], [Stack.of(scope).stack_id])
 
     @property
     def name(self) -> str:
@@ -104,7 +102,7 @@ class CustomResources:
         return iam.ManagedPolicy(
             self._scope,
             f"Buckets-{_digest('/'.join(labels))}",
-            roles=[self.role],
+            roles=[self._function.role],
             description="The notifications of the buckets of a configuration",
             statements=[
                 iam.PolicyStatement(

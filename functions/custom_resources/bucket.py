@@ -37,6 +37,7 @@ def apply(
 
     Raises:
         BucketcastError: it looked, and another tool has changed them.
+        BucketcastError: the queue's policy does not let S3 write to it.
         BucketcastError: S3 may not have applied the transport that stays when `Via` changes.
         Overlap: another entry takes our events.
         EntryLostError: S3 lost an entry that is not ours.
@@ -48,6 +49,7 @@ def apply(
         s3,
         AttachmentTimes(table, clients("dynamodb")) if table else None,
         properties,
+        policy=lambda: _policy(properties["QueueArn"], clients("sqs")),
         retry=lambda call: propagation.retry(call, sleep),
         is_rolled_back=lambda: is_rolled_back(event, clients),
         sleep=sleep,
@@ -55,16 +57,17 @@ def apply(
     )
     if event["RequestType"] == CHECK:
         bucket.require()
-        return
-    if event["RequestType"] != DELETE:
-        if before and _has_new_key(properties, before) and not is_rolled_back(event, clients):
+    elif event["RequestType"] == DELETE:
+        bucket.remove()
+    else:
+        has_new_key = before and properties.get("Key") not in (None, before.get("Key"))
+        if has_new_key and not is_rolled_back(event, clients):
             sleep(_ENCRYPTED_AFTER)
             bucket.validate()
         bucket.attach(previous=before.get("Via", ""))
-        return
-    bucket.remove()
 
 
-def _has_new_key(properties: Mapping[str, str], before: Mapping[str, str]) -> bool:
-    key = properties.get("Key")
-    return bool(key) and key != before.get("Key")
+def _policy(queue: str, sqs: Any) -> str:
+    url = sqs.get_queue_url(QueueName=queue.rpartition(":")[2])["QueueUrl"]
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["Policy"])
+    return str(found.get("Attributes", {}).get("Policy", ""))

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
-from unittest.mock import DEFAULT, Mock
+from unittest.mock import DEFAULT, MagicMock, Mock
 
 import pytest
 from botocore.exceptions import ClientError
@@ -40,6 +40,7 @@ OTHERS = {
         }
     ]
 }
+LETS_S3 = '{"Statement": {"Effect": "Allow", "Principal": {"Service": "s3.amazonaws.com"}}}'
 CONTEXT = lambda_context()
 
 
@@ -116,33 +117,44 @@ def test_refusals_that_pass_are_waited_for(s3: Any, put: Mock, refusals: list[Ex
 
 
 @pytest.mark.parametrize(
-    ("others", "key"), [("TopicConfigurations", ""), ("", ""), ("TopicConfigurations", "k")]
+    ("others", "key", "policy", "expected"),
+    [
+        (OTHERS, "", LETS_S3, ""),
+        (OTHERS, "", LETS_S3.replace("s3", "sns"), "the policy of .* does not let s3"),
+        ({}, "", LETS_S3, "Unable to validate"),
+        (OTHERS, "k", LETS_S3, "Unable to validate"),
+    ],
 )
-def test_a_destination_of_another_entry_that_is_gone_blocks_no_deploy(
+def test_a_destination_of_another_entry_that_is_gone_blocks_no_deploy(  # noqa: PLR0913
     s3: Any,
-    watch: Watch,
+    put: Mock,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    others: str,
+    *,
+    others: dict[str, Any],
     key: str,
+    policy: str,
+    expected: str,
 ) -> None:
-    """S3 tries them all at each write, and names none. With a key it may be our own queue."""
-    make_bucket("uploads")
-    notify("uploads", **({others: [{**OTHERS[others][0], "Events": ["s3:x"]}]} if others else {}))
+    """S3 tries them all at each write, and names none: it may be our own queue."""
+    sqs = MagicMock()
+    sqs.get_queue_attributes.return_value = {"Attributes": {"Policy": policy}}
+    clients = {"sqs": sqs}.__getitem__
+    notify("uploads", **{kind: [{**each[0], "Events": ["s3:x"]}] for kind, each in others.items()})
 
     def refuse(**words: Any) -> Any:
         if words["SkipDestinationValidation"]:
             return DEFAULT
         raise refusal("InvalidArgument", message="Unable to validate the following destination")
 
-    watch(s3, "put_bucket_notification_configuration").side_effect = refuse
+    put.side_effect = refuse
     monkeypatch.setattr(propagation, "MAX_SECONDS", 0)
     asked = {**properties(), "Key": key}
-    if key or not others:
-        with pytest.raises(ClientError, match="Unable to validate"):
-            apply(request("Create", asked), s3, sleep=no_sleep)
+    if expected:
+        with pytest.raises((BucketcastError, ClientError), match=expected):
+            apply(request("Create", asked), s3, clients, no_sleep)
         return
-    apply(request("Create", asked), s3, sleep=no_sleep)
+    apply(request("Create", asked), s3, clients, no_sleep)
     assert notification("uploads")["QueueConfigurations"] == [ENTRY]
     assert "'theirs' to arn:aws:sns:" in caplog.text
 

@@ -189,6 +189,7 @@ def test_a_write_that_shows_late_still_counts_as_a_change(
         s3,
         times,
         wanted,
+        policy=str,
         retry=lambda call: propagation.retry(call, lambda _: None),
         is_rolled_back=bool,
         sleep=lambda _: None,

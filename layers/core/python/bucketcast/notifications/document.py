@@ -265,6 +265,19 @@ def allows(policy: str, service: str, source_arn: str, action: str = "") -> bool
     return False
 
 
+def require_allowed(queue: str, policy: str, service: str, source_arn: str) -> None:
+    """Check the policy of our queue, since S3 and EventBridge silently drop what it refuses.
+
+    Raises:
+        BucketcastError: the policy does not allow the service to write for the source.
+    """
+    if not allows(policy, service, source_arn):
+        raise BucketcastError(
+            f"the policy of {queue} does not let {service} write for {source_arn}: write it again, "
+            "as the stack's template has it"
+        )
+
+
 def statements(policy: Mapping[str, Any]) -> list[Any]:
     """Return the statements of a policy, which may have a single one without a list."""
     return _list(policy.get("Statement", []))

@@ -33,8 +33,9 @@ CHECK: Final = "Check"
 class DeployedBucket:
     """One bucket of a deploy, by the properties of its custom resource.
 
-    `retry` repeats a call until a permission that was just granted is in effect. `is_rolled_back`
-    returns True if the deploy has failed and is being undone.
+    `policy` reads the queue's policy. `retry` repeats a call until a permission that was just
+    granted is in effect, and returns its result. `is_rolled_back` returns True if the deploy has
+    failed and is being undone.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of CloudFormation's request
@@ -43,12 +44,14 @@ class DeployedBucket:
         times: AttachmentTimes | None,
         properties: Mapping[str, str],
         *,
-        retry: Callable[[Callable[[], object]], None],
+        policy: Callable[[], str],
+        retry: Callable[[Callable[[], object]], Any],
         is_rolled_back: Callable[[], bool],
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._times = times
+        self._policy = policy
         self._retry = retry
         self._is_rolled_back = is_rolled_back
         self._now = now
@@ -132,9 +135,8 @@ class DeployedBucket:
             self._retry(lambda: times.remove(self.name))
 
     def _read(self) -> Document:
-        documents: list[Document] = []
-        self._retry(lambda: documents.append(self._writer.read(self.name)))
-        return documents[-1]
+        document: Document = self._retry(lambda: self._writer.read(self.name))
+        return document
 
     def _works(self, document: Document, previous: Collection[Via]) -> bool:
         """Return True if what is wanted is in use, for long if its rule is not of this deploy."""
@@ -164,10 +166,9 @@ class DeployedBucket:
 
     def _attached(self) -> frozenset[str]:
         """Return the transports that `bucketcast bucket attach` has added."""
-        found = [Attachment()]
-        if times := self._times:
-            self._retry(lambda: found.append(times.of(self.name)))
-        return found[-1].attached
+        times = self._times
+        found = self._retry(lambda: times.of(self.name)) if times else Attachment()
+        return frozenset(found.attached)
 
     def _write(self, change: Change) -> bool:
         """Change the document; return False if nothing had to change."""
@@ -184,9 +185,11 @@ class DeployedBucket:
             self._retry(write)
         except ClientError as error:
             others = notifications.other_entries(self._read(), self._entry_id)
-            # Without a key our queue lets S3 write, by a policy that is in effect by now.
             if self._key or not others or not is_unreachable_destination(error):
                 raise
+            # Without a key it is the policy that lets S3 write, and it is in effect by now.
+            bucket = f"arn:{self._queue.split(':')[1]}:s3:::{self.name}"
+            notifications.require_allowed(self._queue, self._policy(), "s3.amazonaws.com", bucket)
             log.warning("%s: S3 cannot write to one of %s", self.name, "; ".join(others))
             self._writer.validates = False
             self._retry(write)

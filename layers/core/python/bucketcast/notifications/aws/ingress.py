@@ -8,7 +8,6 @@ from typing import Any, Final, Self
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
-from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 
 _TARGET: Final = "ingress"
@@ -66,11 +65,7 @@ class Ingress:
         Raises:
             BucketcastError: the policy does not allow the service to write for the source.
         """
-        if not notifications.allows(self.policy, service, source):
-            raise BucketcastError(
-                f"the policy of {self.queue} does not let {service} write for {source}: deploy "
-                "again, as the stack sets it"
-            )
+        notifications.require_allowed(self.queue, self.policy, service, source)
 
 
 class EventRules:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -13,10 +13,11 @@ from bucketcast.notifications.aws.writer import (
 
 MAX_SECONDS: Final = 60.0
 PAUSE_SECONDS: Final = 3.0
+Result = TypeVar("Result")
 
 
-def retry(call: Callable[[], object], sleep: Callable[[float], None] = time.sleep) -> None:
-    """Repeat a call until it succeeds, at most for `MAX_SECONDS`.
+def retry(call: Callable[[], Result], sleep: Callable[[float], None] = time.sleep) -> Result:
+    """Repeat a call until it succeeds, at most for `MAX_SECONDS`, and return its result.
 
     Raises:
         ClientError: AWS refused for another reason, or for all of that time.
@@ -25,13 +26,11 @@ def retry(call: Callable[[], object], sleep: Callable[[float], None] = time.slee
     deadline = time.monotonic() + MAX_SECONDS
     while True:
         try:
-            call()
+            return call()
         except (ClientError, ConcurrentWriteError) as error:
             if not _may_pass(error) or time.monotonic() > deadline:
                 raise
             sleep(PAUSE_SECONDS)
-        else:
-            return
 
 
 def _may_pass(error: Exception) -> bool:

@@ -100,7 +100,7 @@ def attach(
     }
     out.answer(
         document,
-        f"Successfully attached {bucket} via {via}{_part_suffix(part)}"
+        f"Successfully attached {bucket} via {via}{'' if part.is_whole else f': {part}'}"
         if changed
         else f"{bucket} is already attached",
         *(f"  {change}" for change in changed),
@@ -108,10 +108,6 @@ def attach(
         *(["  events arrive twice: detach the other transport after that"] if status.twice else []),
         *(f"  unchanged: {other}" for other in status.others),
     )
-
-
-def _part_suffix(part: Part) -> str:
-    return "" if part.is_whole else f": {part}"
 
 
 @command.command()
