@@ -5,13 +5,16 @@ EventBridge, CloudTrail or in MinIO's dialect become records of version 2.3, the
 common to all kinds of events; what the source did not state is left out.
 """
 
+from typing import Any
+
 import msgspec
 
-from bucketcast.event import Event, quoted
+from bucketcast.event import Event, quoted, to_millis
 from bucketcast.event.names import in_aws
 from bucketcast.shapes.records import S3, Bucket, Identity, Record, Request, Response
 
 _VERSION = "2.3"
+_WITH_DATA = ("s3:ObjectRestore:Completed", "s3:ObjectTransition:Complete", "s3:IntelligentTiering")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -23,16 +26,10 @@ class _Object(msgspec.Struct, gc=False, omit_defaults=True):
     sequencer: str = ""
 
 
-class _Transition(msgspec.Struct, gc=False):
-    destinationStorageClass: str
-
-
-class _Lifecycle(msgspec.Struct, gc=False):
-    transitionEventData: _Transition
-
-
 class _Record(Record[Request, Response, Bucket, _Object], omit_defaults=True):
-    lifecycleEventData: _Lifecycle | None = None
+    glacierEventData: dict[str, Any] | None = None
+    intelligentTieringEventData: dict[str, Any] | None = None
+    lifecycleEventData: dict[str, Any] | None = None
 
 
 class _Records(msgspec.Struct, gc=False):
@@ -53,7 +50,6 @@ def record(event: Event) -> _Record | msgspec.Raw:
     """Return the record as S3 wrote it, or would have."""
     if not event.dialect:
         return event.record
-    transition = _lifecycle(event) if event.storage_class else None
     return _Record(
         _VERSION,
         "aws:s3",
@@ -69,7 +65,7 @@ def record(event: Event) -> _Record | msgspec.Raw:
             Bucket(event.bucket, Identity(event.owner), _bucket_arn(event)),
             _Object(key(event), event.size, event.etag, event.version_id, event.sequencer),
         ),
-        transition,
+        **(_data(event) if event.name in _WITH_DATA else {}),
     )
 
 
@@ -80,10 +76,23 @@ def _bucket_arn(event: Event) -> str:
     return f"arn:{'aws-cn' if begin == 'cn' else partition}:s3:::{event.bucket}"
 
 
-def _lifecycle(event: Event) -> _Lifecycle | None:
-    if name(event) != "LifecycleTransition":
-        return None
-    return _Lifecycle(_Transition(event.storage_class or ""))
+def _data(event: Event) -> dict[str, Any]:
+    """Return the member of a record that only some events have, as far as the source states it."""
+    if event.storage_class and name(event) == "LifecycleTransition":
+        moved = {"destinationStorageClass": event.storage_class}
+        return {"lifecycleEventData": {"transitionEventData": moved}}
+    if event.dialect != "eventbridge":
+        return {}
+    detail = msgspec.json.decode(event.record).get("detail", {})
+    if tier := detail.get("destination-access-tier"):
+        return {"intelligentTieringEventData": {"destinationAccessTier": tier}}
+    if expires := detail.get("restore-expiry-time"):
+        restored = {
+            "lifecycleRestorationExpiryTime": to_millis(str(expires)),
+            "lifecycleRestoreStorageClass": detail.get("source-storage-class", ""),
+        }
+        return {"glacierEventData": {"restoreEventData": restored}}
+    return {}
 
 
 def message(event: Event) -> bytes:
