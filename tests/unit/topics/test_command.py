@@ -52,8 +52,10 @@ def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
         ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads"],
     ]
     listed = run("topic", "ls", "--tenant", "acme", "--json").document["topics"]
-    document = run("topic", "get", "b", "--tenant", "acme", "--json").document
-    assert {"status": "success", **listed[0]} == document
+    for named in (["b"], ["--topic", "b"], ["--topic=b"]):  # the last two are radosgw-admin's
+        document = run("topic", "get", *named, "--tenant", "acme", "--json").document
+        assert {"status": "success", **listed[0]} == document
+    assert [run("topic", "get", *names).code for names in ([], ["b", "--topic", "b"])] == [2, 2]
     assert len(listed) == 1
     assert [
         topic["name"] for topic in run("topic", "ls", "--uid", "ann", "--json").document["topics"]

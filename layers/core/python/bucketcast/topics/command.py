@@ -1,6 +1,7 @@
 """`bucketcast topic`: list, show and remove topics, as `radosgw-admin topic` does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any, Final
 
 import click
@@ -21,7 +22,21 @@ from bucketcast.topics.aws.topics import topics_of
 from bucketcast.topics.errors import TopicError, require_name
 
 _COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
-_tenant_option = click.option("--tenant", default="", metavar="TENANT", help="Tenant of the topic.")
+
+
+def _topic(function: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take a topic, as here or as `radosgw-admin topic` does; it gets the ARN."""
+
+    @click.argument("name", metavar="NAME|ARN", default="")
+    @click.option("--topic", default="", metavar="NAME", help="The name, as in radosgw-admin.")
+    @click.option("--tenant", default="", metavar="TENANT", help="Tenant of the topic.")
+    @wraps(function)
+    def named(*given: Any, name: str, topic: str, tenant: str, **options: Any) -> None:
+        if bool(name) == bool(topic):
+            raise click.UsageError("give one topic: NAME, an ARN, or --topic NAME")
+        function(*given, arn=_topic_arn(name or topic, tenant), **options)
+
+    return named
 
 
 @click.group()
@@ -66,10 +81,9 @@ def ls(out: Output, *, tenant: str | None, uid: str | None) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME|ARN")
-@_tenant_option
+@_topic
 @shared
-def get(out: Output, name: str, *, tenant: str) -> None:
+def get(out: Output, *, arn: TopicArn) -> None:
     """Show a topic, without its password.
 
     \b
@@ -77,7 +91,7 @@ def get(out: Output, name: str, *, tenant: str) -> None:
       bucketcast topic get mytopic --tenant acme
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    topic = _read_topic(_topic_arn(name, tenant), deployment, aws)
+    topic = _read_topic(arn, deployment, aws)
     with aws_errors():
         buckets = _buckets_by_topic(deployment.state_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
@@ -87,11 +101,10 @@ def get(out: Output, name: str, *, tenant: str) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME|ARN")
-@_tenant_option
+@_topic
 @yes_option("Do not ask before a queue is deleted with its events, or if rules name the topic.")
 @shared
-def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
+def rm(out: Output, *, arn: TopicArn, yes: bool) -> None:
     """Delete a topic, its queue and the events in it; a missing topic is not an error.
 
     Notifications that name it stay; their events are dropped until the topic is created again.
@@ -101,7 +114,6 @@ def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
       bucketcast topic rm mytopic --tenant acme
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    arn = _topic_arn(name, tenant)
     with aws_errors():
         topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
         naming = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
@@ -117,10 +129,9 @@ def rm(out: Output, name: str, *, tenant: str, yes: bool) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME|ARN")
-@_tenant_option
+@_topic
 @shared
-def stats(out: Output, name: str, *, tenant: str) -> None:
+def stats(out: Output, *, arn: TopicArn) -> None:
     """Show the backlog of a persistent topic, and its counts of events.
 
     The backlog counts SQS messages, each with one or more events: visible, in flight, delayed until
@@ -132,7 +143,6 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
       bucketcast topic stats mytopic
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    arn = _topic_arn(name, tenant)
     topic = _read_topic(arn, deployment, aws)
     if not topic.queue:
         reason = "has no push-endpoint" if topic.persistent else "is not persistent"
