@@ -62,7 +62,7 @@ REASONS: Final = (
         )
     ),
     ("gateway", "events:*", "a bucket that was attached through EventBridge is detached"),
-    ("custom resources", "sqs:GetQueue*", "S3 cannot write to a destination of a bucket"),
+    ("custom resources", "sqs:GetQueue*", "S3 refuses a destination"),
     ("custom resources", "cloudformation:DescribeStacks", "a failed deploy is rolled back"),
     ("custom resources", "dynamodb:DeleteItem", "a bucket leaves the configuration"),
     ("scan", "dynamodb:GetItem", "a scan names the one that scans the same bucket"),
