@@ -15,21 +15,17 @@ PUTS, DELETES = "s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"
 
 def put(*entries: tuple[str, str, str], name: str = "uploads") -> dict[str, Any]:
     """A bucket's notifications: the event, prefix and suffix of each entry."""
-    queues = [
-        {
-            "QueueArn": "arn:aws:sqs:eu-west-1:111122223333:ingress",
+    queues = []
+    for event, *ends in entries:
+        rules = [
+            {"Name": n, "Value": end} for n, end in zip(("Prefix", "Suffix"), ends, strict=True)
+        ]
+        entry = {
+            "QueueArn": "ingress",
             "Events": [event],
-            "Filter": {
-                "Key": {
-                    "FilterRules": [
-                        {"Name": "Prefix", "Value": prefix},
-                        {"Name": "Suffix", "Value": suffix},
-                    ]
-                }
-            },
+            "Filter": {"Key": {"FilterRules": rules}},
         }
-        for event, prefix, suffix in entries
-    ]
+        queues.append(entry)
     both = {"QueueConfigurations": queues, "EventBridgeConfiguration": {}}
     return {"Bucket": name, "NotificationConfiguration": both}
 
