@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import jmespath
 import re2
@@ -27,13 +27,8 @@ _ENCODED: Final = r"([\w./!*'()+-]|%[0-9A-F]{2})*"
 _MIB: Final = 1 << 20
 
 
-class Rule(NamedTuple):
-    """What must hold for the values at a path of calls, by `service:Operation`, says a page."""
-
-    calls: str
-    page: str
-    path: str
-    holds: Callable[[Any], bool]
+Rule = tuple[str, str, str, Callable[[Any], bool]]
+"""Calls, as `service:Operation`; a page; a path in their parameters; what holds for its values."""
 
 
 def _like(pattern: str) -> Callable[[Any], bool]:
@@ -78,59 +73,52 @@ _ITEMS: Final = "[Item, TransactItems[].*.Item[]][]"
 _KEYS: Final = "[Key, Item, TransactItems[].*.[Key, Item][]][].*.S"
 _SENT: Final = "[MessageBody, Entries[].MessageBody][]"
 _FILTERS, _SQS = "Configuring event notifications using object key name filtering", "SQS quotas"
-RULES: Final = (
-    Rule(f"s3:{PUT}", _FILTERS, f"{_ENTRIES}[].Filter.Key.FilterRules[].Value", _like(_ENCODED)),
-    Rule(f"s3:{PUT}", _FILTERS, _ENTRIES, _are_apart),
-    Rule(f"s3:{PUT}", "Amazon S3 quotas", _ENTRIES, lambda entries: len(entries) <= 100),
-    Rule(f"s3:{PUT}", "FIFO queues", f"{_ENTRIES}[].QueueArn", lambda arn: arn[-5:] != ".fifo"),
-    Rule("s3:*", "Bucket naming rules", "[Bucket]", _like(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")),
-    Rule("s3:*", "Naming objects", "[Key, Delete.Objects[].Key][]", _up_to(1_024)),
-    Rule("sqs:*Batch", _SQS, "[Entries]", lambda entries: len(entries) <= 10),
-    Rule("sqs:*Batch", _SQS, "[Entries[].Id]", lambda ids: len(ids) == len({*ids})),
-    Rule("sqs:*Batch", _SQS, "[Entries[].[MessageBody, MessageAttributes]]", _up_to(_MIB)),
-    Rule("sqs:SendMessage", _SQS, "[[MessageBody, MessageAttributes]]", _up_to(_MIB)),
-    Rule("sqs:*", _SQS, _SENT, _like("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+")),
-    Rule("sqs:*", _SQS, "[QueueName]", _like(r"[\w-]{1,75}(\.fifo|[\w-]{0,5})")),
-    Rule("sqs:*", _SQS, "[@, Entries[]][].DelaySeconds", lambda seconds: seconds <= 900),
-    Rule("sqs:*", _SQS, "[@, Entries[]][].VisibilityTimeout", lambda seconds: seconds <= 43_200),
-    Rule("dynamodb:*", "Quotas in DynamoDB", _ITEMS, _up_to(400 << 10)),
-    Rule("dynamodb:*", "Quotas in DynamoDB", f"[{_ITEMS}]", _up_to(4 * _MIB)),
-    Rule("dynamodb:*", "Quotas in DynamoDB", _KEYS, bool),
-    Rule("dynamodb:*", "Expressions", "[@, TransactItems[].*[]][]", _uses_its_names),
-    Rule("secretsmanager:CreateSecret", "CreateSecret", "[Name]", _like(r"[\w/+=.@-]{1,512}")),
-    Rule("events:PutRule", "EventBridge quotas", "[EventPattern]", _up_to(2_048)),
-    Rule("glue:StartJobRun", "StartJobRun", "[Arguments]", _up_to(260 << 10)),
-    Rule("lambda:Invoke", "Lambda quotas", "[Payload]", _up_to(6 * _MIB)),
-    Rule(f"{URL}:*", "Lambda quotas", "[@]", _fits_a_call),
+RULES: Final[tuple[Rule, ...]] = (
+    (f"s3:{PUT}", _FILTERS, f"{_ENTRIES}[].Filter.Key.FilterRules[].Value", _like(_ENCODED)),
+    (f"s3:{PUT}", _FILTERS, _ENTRIES, _are_apart),
+    (f"s3:{PUT}", "Amazon S3 quotas", _ENTRIES, lambda entries: len(entries) <= 100),
+    (f"s3:{PUT}", "FIFO queues", f"{_ENTRIES}[].QueueArn", lambda arn: arn[-5:] != ".fifo"),
+    ("s3:*", "Bucket naming rules", "[Bucket]", _like(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")),
+    ("s3:*", "Naming objects", "[Key, Delete.Objects[].Key][]", _up_to(1_024)),
+    ("sqs:*Batch", _SQS, "[Entries]", lambda entries: len(entries) <= 10),
+    ("sqs:*Batch", _SQS, "[Entries[].Id]", lambda ids: len(ids) == len({*ids})),
+    ("sqs:*Batch", _SQS, "[Entries[].[MessageBody, MessageAttributes]]", _up_to(_MIB)),
+    ("sqs:SendMessage", _SQS, "[[MessageBody, MessageAttributes]]", _up_to(_MIB)),
+    ("sqs:*", _SQS, _SENT, _like("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+")),
+    ("sqs:*", _SQS, "[QueueName]", _like(r"[\w-]{1,75}(\.fifo|[\w-]{0,5})")),
+    ("sqs:*", _SQS, "[@, Entries[]][].DelaySeconds", lambda seconds: seconds <= 900),
+    ("sqs:*", _SQS, "[@, Entries[]][].VisibilityTimeout", lambda seconds: seconds <= 43_200),
+    ("dynamodb:*", "Quotas in DynamoDB", _ITEMS, _up_to(400 << 10)),
+    ("dynamodb:*", "Quotas in DynamoDB", f"[{_ITEMS}]", _up_to(4 * _MIB)),
+    ("dynamodb:*", "Quotas in DynamoDB", _KEYS, bool),
+    ("dynamodb:*", "Expressions", "[@, TransactItems[].*[]][]", _uses_its_names),
+    ("secretsmanager:CreateSecret", "CreateSecret", "[Name]", _like(r"[\w/+=.@-]{1,512}")),
+    ("events:PutRule", "EventBridge quotas", "[EventPattern]", _up_to(2_048)),
+    ("glue:StartJobRun", "StartJobRun", "[Arguments]", _up_to(260 << 10)),
+    ("lambda:Invoke", "Lambda quotas", "[Payload]", _up_to(6 * _MIB)),
+    (f"{URL}:*", "Lambda quotas", "[@]", _fits_a_call),
 )
 
 
 def faults(calls: Sequence[Call]) -> list[str]:
     """Return what is wrong with the calls, each once, in words."""
-    found = {
-        f"{call.function}: {call.operation}: {text}"
-        for call in calls
-        for text in [*_against_model(call), *_against_rules(call)]
-    }
+    found = {f"{call.function}: {call.operation}: {text}" for call in calls for text in _of(call)}
     return sorted(found)
 
 
-def _against_rules(call: Call) -> Iterator[str]:
-    for rule in RULES:
-        if fnmatchcase(f"{call.service}:{call.operation}", rule.calls):
-            for value in jmespath.search(rule.path, call.parameters) or ():
-                if value is not None and not rule.holds(value):
-                    yield f"{rule.path} is {str(value)[:200]} ({rule.page})"
-
-
-_SESSION: Final = Session()
-
-
-def _against_model(call: Call) -> Iterator[str]:
+def _of(call: Call) -> Iterator[str]:
     if call.service != URL:
         model = _SESSION.get_service_model(call.service).operation_model(call.operation)
         if model.input_shape:
             yield from _against_shape(model.input_shape, call.parameters, "")
+    for calls, page, path, holds in RULES:
+        if fnmatchcase(f"{call.service}:{call.operation}", calls):
+            for value in jmespath.search(path, call.parameters) or ():
+                if value is not None and not holds(value):
+                    yield f"{path} is {str(value)[:200]} ({page})"
+
+
+_SESSION: Final = Session()
 
 
 def _against_shape(shape: Any, value: Any, path: str) -> Iterator[str]:

@@ -219,12 +219,15 @@ def test_queue_policy_that_refuses_the_events_is_reported(
     assert not put.called
 
 
-@pytest.mark.parametrize("word", ["attach", "detach"])
+@pytest.mark.parametrize(
+    ("words", "via"),
+    [("attach", "eventbridge"), ("detach", "eventbridge"), ("attach --event put", "sqs")],
+)
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
-    run: Run, put: Mock, aws: MotoAws, word: str
+    run: Run, put: Mock, aws: MotoAws, words: str, via: str
 ) -> None:
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
-    ran = run("bucket", word, "uploads")
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
+    ran = run("bucket", *words.split(), "uploads")
     assert ran.code == 1
     assert "[bucket.uploads] in bucketcast.toml" in ran.err
     assert not put.called
@@ -384,14 +387,6 @@ def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws
     run("bucket", "attach", "uploads", "--via", "eventbridge")
     assert run("bucket", "detach", "uploads", "--via", "sqs").code == 1
     assert ours("uploads") == [INGRESS_ARN]
-
-
-def test_part_of_a_deployed_bucket_is_refused(run: Run, aws: MotoAws) -> None:
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
-    ran = run("bucket", "attach", "uploads", "--event", "put")
-    assert ran.code == 1
-    assert "uploads is attached by the deploy" in ran.err
-    assert notification("uploads") == {}
 
 
 @pytest.mark.parametrize(
