@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Any, Final
 
-import jmespath
+import jmespath  # type: ignore[import-untyped]
 import re2
 from botocore.session import Session
 

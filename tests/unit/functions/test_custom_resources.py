@@ -298,7 +298,7 @@ class Answers:
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
     made = Answers()
-    monkeypatch.setattr(response.urllib.request, "urlopen", made)
+    monkeypatch.setattr("urllib.request.urlopen", made)
     return made
 
 

@@ -67,7 +67,8 @@ def update(expression: str) -> dict[str, Any]:
 def test_a_request_is_checked_against_the_model_and_the_pages(
     call: str, parameters: dict[str, Any], expected: str
 ) -> None:
-    found = faults([Call("ours", *call.split(":"), parameters)] * 2)
+    service, operation = call.split(":")
+    found = faults([Call("ours", service, operation, parameters)] * 2)
     assert bool(found) == bool(expected)
     assert expected in "".join(found)
 
