@@ -69,7 +69,7 @@ def write_configuration(
     `dynamic` are the kinds of dynamic targets: each costs a function, two queues and a client.
     """
     # The gateway runs as a process here, and its calls are judged by the rights of its functions.
-    lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"', "listen_concurrency = 2"]
+    lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"', "listen_concurrency = 12"]
     lines += ['buckets = "*"']
     lines += ["[dynamic_targets]", f"kinds = '{dynamic}'"]
     for name, bucket in buckets.items():

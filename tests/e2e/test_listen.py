@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -130,6 +131,37 @@ def test_functions_listen_at_a_url_of_its_own(system: System, prefix: str) -> No
         system.put("uploads", f"{prefix}1")
         heard = json.loads(answer.result())
     assert [each["s3"]["object"]["key"] for each in heard["Records"]] == [f"{prefix}1"]
+
+
+def test_ten_listeners_of_one_filter_each_hear_everything_on_lambda(
+    system: System, prefix: str
+) -> None:
+    target = f"/uploads?events={quote(PUTS)}&prefix={quote(prefix, safe='')}"
+    host = urlsplit(system.outputs["ListenUrl"]).netloc
+    port = urlsplit(system.environment["AWS_ENDPOINT_URL"]).port or 0
+    keys = {f"{prefix}{number}" for number in range(12)}
+
+    def hear(keys: set[str]) -> set[str]:
+        """Call again until all is heard, as clients do."""
+        heard: set[str] = set()
+        deadline = time.monotonic() + 90
+        while not keys <= heard and time.monotonic() < deadline:
+            status, _, body = call(system, "GET", target, host=host, port=port)
+            assert status == 200, body
+            records = [json.loads(line)["Records"] for line in body.splitlines() if line.strip()]
+            heard |= {each["s3"]["object"]["key"] for lines in records for each in lines or ()}
+        return heard
+
+    before = listeners(system)
+    with ThreadPoolExecutor(10) as threads:
+        heard = [threads.submit(hear, keys) for _ in range(10)]
+        until_listening(system, before, 10)
+        for key in sorted(keys):
+            system.put("uploads", key)
+        assert [each.result() for each in heard] == [keys] * 10
+    late = f"{prefix}late"
+    system.put("uploads", late)
+    assert late in hear({late}), "it was put while nobody was connected"
 
 
 def test_listen_command_shows_lines_and_exits_with_0(system: System, prefix: str) -> None:

@@ -1,6 +1,7 @@
 """Listen calls from the request to the last line, with a queue in memory."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
@@ -10,8 +11,9 @@ import pytest
 
 from bucketcast.listen import api
 from bucketcast.listen.api import Listen
+from bucketcast.listen.aws.credentials import CredentialsProvider
 from bucketcast.listen.aws.listeners import Listeners, Table
-from bucketcast.listen.listener import KEEP_SECONDS, LEASE_SECONDS, ListenFilter
+from bucketcast.listen.listener import KEEP_SECONDS, LEASE_SECONDS, Listener, ListenFilter
 from bucketcast.users import Right
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
@@ -243,3 +245,32 @@ async def test_a_call_attaches_the_bucket_that_it_names(deployment: Deployment) 
         client.disconnected.set()
         await answer(listen, client, target)
     assert deployment.attached == ["uploads"]
+
+
+async def test_a_user_who_connects_slowly_holds_up_no_other(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, acquire = threading.Event(), deployment.listeners.acquire
+
+    def slowly(requested: ListenFilter, *rest: Any, **more: Any) -> Listener:
+        if requested.user == ANNA.id:
+            end.wait(20)
+        return acquire(requested, *rest, **more)
+
+    monkeypatch.setattr(deployment.listeners, "acquire", slowly)
+    listen, slow, other = deployment.listen(), [Client() for _ in range(40)], Client()
+    other.user = replace(other.user, id="b1")
+    for client in (*slow, other):
+        client.disconnected.set()
+    running = [asyncio.create_task(answer(listen, client)) for client in slow]
+    await asyncio.sleep(0.1)
+    try:
+        async with asyncio.timeout(5):
+            await answer(listen, other)
+            credentials = CredentialsProvider()
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+            assert (await credentials()).access_key == "a"
+    finally:
+        end.set()
+        await asyncio.gather(*running)

@@ -154,21 +154,36 @@ def test_equal_concurrent_calls_get_a_queue_each(gateway: Gateway) -> None:
     assert other.acquire(FILTER).id not in (first.id, second.id)
 
 
-def test_a_listener_released_during_the_wait_is_taken_over_at_once(gateway: Gateway) -> None:
-    """On Lambda a lease lasts for the whole call and is not renewed."""
-    process, other = gateway.process(), gateway.process()
-    process.renew(30)
-    listener, began = process.acquire(FILTER), gateway.clock.now
+@pytest.mark.parametrize(("seconds", "waits"), [(30, True), (30, False), (LEASE_SECONDS, False)])
+def test_a_call_on_lambda_is_not_waited_for(
+    gateway: Gateway, seconds: float, *, waits: bool
+) -> None:
+    """Its lease lasts for the whole call; and none waits for another there."""
+    began = gateway.clock.now
+    processes = [gateway.process() for _ in range(10)]
+    for process in processes:
+        process.renew(seconds)
+    acquired = [process.acquire(FILTER, "anna", waits=waits) for process in processes]
+    assert len({listener.queue for listener in acquired}) == 10
+    assert gateway.clock.now == began
+    for process, listener in zip(processes, acquired, strict=True):
+        assert process.has_twin(listener)
+        process.release(listener)
+    again = [process.acquire(FILTER, "anna", waits=waits) for process in processes]
+    assert {listener.queue for listener in again} == {listener.queue for listener in acquired}
 
-    def sleep(seconds: float) -> None:
-        gateway.clock.now += seconds
-        if gateway.clock.now - began < 2 * seconds:
-            process.release(listener)
 
-    other.sleep = sleep
-    other.renew(30)
-    assert other.acquire(FILTER).id == listener.id
-    assert gateway.clock.now - began < LEASE_SECONDS
+def test_a_call_gets_the_listener_of_its_client_that_was_left_last(gateway: Gateway) -> None:
+    process = gateway.process()
+    clients = ["laptop", "laptop", "server", "laptop"]
+    acquired = [process.acquire(FILTER, client) for client in clients]
+    assert [process.has_twin(listener) for listener in acquired] == [True, True, False, True]
+    for listener in (acquired[1], acquired[3], acquired[0], acquired[2]):
+        gateway.clock.now += 1
+        process.release(listener)
+    process.renew()
+    again = [process.acquire(FILTER, client).id for client in ("laptop", "laptop", "phone")]
+    assert again == [acquired[0].id, acquired[3].id, acquired[2].id]
 
 
 def _renewing(gateway: Gateway, process: Listeners) -> Callable[[float], None]:

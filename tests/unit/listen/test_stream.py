@@ -11,7 +11,7 @@ import pytest
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.listen.listener import EventsLostError
 from bucketcast.listen.queue import Message, Queue, QueueNotFoundError, QueueUnavailableError
-from bucketcast.listen.stream import PING, KeepAlive, Stream, keep_alive
+from bucketcast.listen.stream import AGAIN_SECONDS, PING, KeepAlive, Stream, keep_alive
 from tests.unit.samples import event
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +27,7 @@ class MemoryQueue(Queue):
     received: dict[str, Message] = field(default_factory=dict)
     received_count: int = 0
     errors: list[Exception] = field(default_factory=list)
+    seconds: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, *keys: str, age: float = 0.0) -> None:
@@ -56,8 +57,10 @@ class MemoryQueue(Queue):
         for receipt in receipts:
             del self.received[receipt]
 
-    async def release(self, receipts: Sequence[str]) -> None:
-        self.waiting[:0] = [self.received.pop(receipt) for receipt in receipts]
+    async def release(self, receipts: Sequence[str], seconds: int = 0) -> None:
+        released = [self.received.pop(receipt) for receipt in receipts]
+        self.waiting[:0] = [each._replace(times=each.times + 1) for each in released]
+        self.seconds = seconds
         self.changed.set()
 
 
@@ -235,11 +238,27 @@ async def test_an_unreadable_message_does_not_end_the_stream() -> None:
         await wait_until(lambda: not queue.received)
 
 
+async def alone() -> bool:
+    return False
+
+
 async def test_a_poll_writes_the_available_events_and_returns() -> None:
     queue, reader = MemoryQueue(), new_client()
     queue.put("a", "b")
-    await stream_of(queue, reader).poll(5.0)
+    await stream_of(queue, reader).poll(5.0, alone)
     assert reader.keys() == ["a", "b"]
     assert (queue.waiting, queue.received) == ([], {})
-    await stream_of(queue, reader).poll(0.01)
+    await stream_of(queue, reader).poll(0.01, alone)
     assert reader.keys() == ["a", "b"]
+
+
+async def test_a_poll_with_a_twin_gets_its_events_once_more() -> None:
+    async def has_twin() -> bool:
+        return True
+
+    queue, clients = MemoryQueue(), [new_client() for _ in range(3)]
+    queue.put("a")
+    for client in clients:
+        await stream_of(queue, client).poll(0.01, has_twin)
+    assert [client.keys() for client in clients] == [["a"], ["a"], []]
+    assert queue.seconds == AGAIN_SECONDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
@@ -31,6 +32,7 @@ from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler, Send
+from bucketcast.web.threads import in_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,7 +71,9 @@ class Listen:
         self._queue = queue
         self._buckets = HeardBuckets(attach)
         self._endless = endless
-        self._acquire_lock: asyncio.Lock | None = None
+        # What keeps all listeners waits for no call of a user.
+        self._lease_thread = ThreadPoolExecutor(1, "lease of listeners")
+        self._lease_lock: asyncio.Lock | None = None
         self._renewal: asyncio.Task[None] | None = None
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
@@ -95,24 +99,26 @@ class Listen:
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
         if listen_filter.bucket:
-            await self._buckets.make_heard(listen_filter.bucket)
+            await self._buckets.make_heard(admitted)
         ping = request.read_ping(admitted.call)
-        self._acquire_lock = self._acquire_lock or asyncio.Lock()
-        async with self._acquire_lock:
-            listener = await self._acquire(listen_filter)
+        listener = await self._acquire(admitted, listen_filter)
         if self._endless:
             await self._stream(admitted, send, listener, ping)
         else:
             await self._poll(admitted, send, listener, ping)
 
-    async def _acquire(self, listen_filter: ListenFilter) -> Listener:
+    async def _acquire(
+        self, admitted: AuthenticatedRequest, listen_filter: ListenFilter
+    ) -> Listener:
+        client = request.client(admitted.call, admitted.peer)
         try:
             if self._endless:
                 await self._hold_lease()
             else:
                 await asyncio.to_thread(_call_aws, self._listeners.renew, _POLL_LEASE_SECONDS)
                 await self._sweep_if_due()
-            return await asyncio.to_thread(_call_aws, self._listeners.acquire, listen_filter)
+            acquire = partial(self._listeners.acquire, waits=self._endless)
+            return await in_thread(admitted, _call_aws, acquire, listen_filter, client)
         except TooManyListenersError as error:
             raise S3Error("TooManyListeners", str(error)) from None
         except EventsLostError as error:
@@ -120,17 +126,21 @@ class Listen:
 
     async def _hold_lease(self) -> None:
         """Renew the lease, now and periodically."""
-        if time.monotonic() - self._renewed_at > RENEWAL_SECONDS:
-            await self._renew_lease()
+        self._lease_lock = self._lease_lock or asyncio.Lock()
+        async with self._lease_lock:
+            if time.monotonic() - self._renewed_at > RENEWAL_SECONDS:
+                await self._renew_lease()
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew_periodically())
 
     async def _renew_lease(self) -> None:
         renewed_at, streams = time.monotonic(), dict(self._streams)
-        lapse = await asyncio.to_thread(_call_aws, self._listeners.renew)
+        loop, thread = asyncio.get_running_loop(), self._lease_thread
+        lapse = await loop.run_in_executor(thread, _call_aws, self._listeners.renew)
         self._renewed_at, self._lapse = renewed_at, max(lapse, self._lapse)
         if self._lapse and streams:
-            held = await asyncio.to_thread(_call_aws, self._listeners.held_after, self._lapse)
+            held_after = partial(self._listeners.held_after, self._lapse)
+            held = await loop.run_in_executor(thread, _call_aws, held_after)
             for stream, listener_id in streams.items():
                 if listener_id not in held:
                     stream.report_loss()
@@ -202,10 +212,13 @@ class Listen:
         async def write(content: bytes) -> None:
             body.extend(content)
 
+        async def has_twin() -> bool:
+            return await asyncio.to_thread(_call_aws, self._listeners.has_twin, listener)
+
         stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):
-                await admitted.while_confirmed(stream.poll(LISTEN_SECONDS))
+                await admitted.while_confirmed(stream.poll(LISTEN_SECONDS, has_twin))
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
         await send(_response_start())

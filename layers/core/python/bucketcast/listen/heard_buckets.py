@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from bucketcast.web.authentication import AuthenticatedRequest
+from bucketcast.web.threads import in_thread
+
 _ATTACHED_SECONDS: Final = 5.0
 
 
@@ -15,20 +18,22 @@ class HeardBuckets:
         self._attach = attach
         self._attachments: dict[str, tuple[float, asyncio.Future[None]]] = {}
 
-    async def make_heard(self, bucket: str) -> None:
-        """Attach a bucket, once for concurrent calls.
+    async def make_heard(self, admitted: AuthenticatedRequest) -> None:
+        """Attach the bucket of a call, once for concurrent calls.
 
         Raises:
             S3Error: the bucket cannot be attached.
         """
-        now = time.monotonic()
+        bucket, now = admitted.call.bucket, time.monotonic()
         self._attachments = {
             other: (began, task)
             for other, (began, task) in self._attachments.items()
             if began > now - _ATTACHED_SECONDS
         }
         if bucket not in self._attachments:
-            attachment = asyncio.ensure_future(asyncio.to_thread(self._attach, bucket))
+            attachment = asyncio.ensure_future(
+                in_thread(admitted.confirmed(), self._attach, bucket)
+            )
             self._attachments[bucket] = (now, attachment)
         try:
             await asyncio.shield(self._attachments[bucket][1])

@@ -67,7 +67,8 @@ class ListenFilter(msgspec.Struct, frozen=True):
 class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """A stored listener.
 
-    `holder` is the process that serves it since `since` (Unix ms), "" if none does since then. A
+    `holder` is the process that serves it since `since` (Unix ms), "" if none does since then.
+    `client` identifies where its last call came from, as well as a call tells it. A
     `lost` or `removed` listener gets no events any more; `why` is the error message for its client.
     """
 
@@ -76,6 +77,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     queue: str
     since: int
     holder: str = ""
+    client: str = ""
     state: Literal["on", "lost", "removed"] = "on"
     why: str = ""
 

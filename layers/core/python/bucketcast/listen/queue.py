@@ -15,17 +15,19 @@ from bucketcast.web.signature.sign import Credentials, sign
 
 WAIT_SECONDS: Final = 10
 _BATCH: Final = 10
+_ATTRIBUTES: Final = ("SentTimestamp", "ApproximateReceiveCount")
 _TIMEOUT_SECONDS: Final = 30.0
 _NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class Message(NamedTuple):
-    """A received message; `sent` is Unix ms."""
+    """A received message; `sent` is Unix ms, `times` how often it was received."""
 
     id: str
     receipt: str
     body: str
     sent: int
+    times: int = 1
 
 
 class QueueNotFoundError(BucketcastError):
@@ -119,8 +121,8 @@ class Queue:
             "QueueUrl": self._url,
             "MaxNumberOfMessages": _BATCH,
             "WaitTimeSeconds": max(0, min(20, round(seconds))),
-            "MessageSystemAttributeNames": ["SentTimestamp"],
-            "AttributeNames": ["SentTimestamp"],
+            "MessageSystemAttributeNames": [*_ATTRIBUTES],
+            "AttributeNames": [*_ATTRIBUTES],
         }
         response = await self._sqs.call("ReceiveMessage", parameters)
         return [
@@ -128,7 +130,7 @@ class Queue:
                 message["MessageId"],
                 message["ReceiptHandle"],
                 message["Body"],
-                int(message["Attributes"]["SentTimestamp"]),
+                *(int(message["Attributes"][name]) for name in _ATTRIBUTES),
             )
             for message in response.get("Messages") or ()
         ]
@@ -136,9 +138,11 @@ class Queue:
     async def delete(self, receipts: Sequence[str]) -> None:
         await self._call_in_batches("DeleteMessageBatch", receipts)
 
-    async def release(self, receipts: Sequence[str]) -> None:
-        """Make messages visible again at once."""
-        await self._call_in_batches("ChangeMessageVisibilityBatch", receipts, VisibilityTimeout=0)
+    async def release(self, receipts: Sequence[str], seconds: int = 0) -> None:
+        """Make messages visible again in so many seconds."""
+        await self._call_in_batches(
+            "ChangeMessageVisibilityBatch", receipts, VisibilityTimeout=seconds
+        )
 
     async def _call_in_batches(
         self, operation: str, receipts: Sequence[str], **parameters: int

@@ -1,5 +1,6 @@
 """Parse a listen call, with MinIO's checks in MinIO's order, codes and messages."""
 
+import hashlib
 import re
 from typing import Final
 
@@ -39,6 +40,12 @@ def read_filter(call: RawRequest, user: str) -> ListenFilter:
     if not all(name in _EVENTS for name in events):
         raise S3Error("InvalidArgument", _EVENT)
     return ListenFilter(user, call.bucket, events, prefix, suffix)
+
+
+def client(call: RawRequest, peer: str) -> str:
+    """Return what tells a call's client from others, as far as a call does: machine and program."""
+    text = f"{peer} {call.headers.get('user-agent', '')}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def read_ping(call: RawRequest) -> int:

@@ -23,6 +23,8 @@ Write = Callable[[bytes], Awaitable[None]]
 MaySee = Callable[[Event], Awaitable[bool]]
 """Returns True if an event may be written."""
 DELETE_AFTER_SECONDS: Final = 1.0
+AGAIN_SECONDS: Final = 2
+"""Longer than clients take between two calls."""
 PING: Final = b'{"Records":null}\n'
 _SPACE_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
@@ -109,11 +111,20 @@ class Stream:
         for task in done:
             task.result()
 
-    async def poll(self, seconds: float) -> None:
-        """Wait up to `seconds` for events, and write the first that arrive."""
+    async def poll(self, seconds: float, has_twin: Callable[[], Awaitable[bool]]) -> None:
+        """Wait up to `seconds` for events, and write the first that arrive.
+
+        With a twin they come once more: its client may be served from this queue next time.
+        """
         with suppress(QueueUnavailableError):
             await self._write(await self.queue.receive(seconds))
-        await self._delete(list(self._pending.values()))
+        written, again = list(self._pending.values()), list[_Pending]()
+        if written and await has_twin():
+            again = [pending for pending in written if pending.message.times == 1]
+            with suppress(QueueUnavailableError):
+                receipts = [pending.message.receipt for pending in again]
+                await self.queue.release(receipts, AGAIN_SECONDS)
+        await self._delete([pending for pending in written if pending not in again])
 
     async def _deliver(self) -> None:
         """Receive and write messages, also after errors of SQS.

@@ -148,10 +148,11 @@ class Listeners:
         active = self.table.read().active(self._now())
         return any(listener.requested.of_all_objects for listener in active)
 
-    def acquire(self, requested: ListenFilter) -> Listener:
+    def acquire(self, requested: ListenFilter, client: str = "", *, waits: bool = True) -> Listener:
         """Take over the client's earlier listener, or create one; it is active on return.
 
-        The process must hold its lease.
+        The process must hold its lease. With `waits` the listener of a gateway that may be dead is
+        waited for, as long as its lease lasts.
 
         Raises:
             TooManyListenersError: the user, or the deployment, has its maximum.
@@ -160,9 +161,9 @@ class Listeners:
         self.prefix()  # from here on `url` neither waits nor fails
         for _ in range(_TRIES):
             snapshot = self.table.read()
-            listener = self._take_over(requested, snapshot)
+            listener = self._take_over(requested, client, snapshot, waits=waits)
             if listener is None:
-                listener = self._create(requested, snapshot)
+                listener = self._create(requested, client, snapshot)
             if listener is not None:
                 return listener
             self.sleep(_PAUSE_SECONDS)
@@ -205,8 +206,22 @@ class Listeners:
                 self.table.remove_lease(holder)
         return len(snapshot.listeners) - len(expired)
 
-    def _take_over(self, requested: ListenFilter, snapshot: Snapshot) -> Listener | None:
-        for listener in snapshot.listeners:
+    def has_twin(self, listener: Listener) -> bool:
+        """Return True if calls for another listener cannot be told from those for this one."""
+        digest = listener.requested.digest
+        return any(
+            other.id != listener.id
+            and other.client == listener.client
+            and other.requested.digest == digest
+            for other in self.table.read().active(self._now())
+        )
+
+    def _take_over(
+        self, requested: ListenFilter, client: str, snapshot: Snapshot, *, waits: bool
+    ) -> Listener | None:
+        # The one whose client has just left: it comes back at once, and others keep theirs.
+        by_age = sorted(snapshot.listeners, key=lambda each: (each.client != client, -each.since))
+        for listener in by_age:
             if listener.requested.digest != requested.digest:
                 continue
             if listener.state == "lost":
@@ -215,19 +230,23 @@ class Listeners:
                 continue
             if snapshot.expiry(listener) <= self._now():
                 continue
-            if self._is_free(listener, snapshot):
-                taken_over = replace(listener, holder=self.holder, since=self._now())
+            if self._is_free(listener, snapshot, waits=waits):
+                taken_over = replace(listener, holder=self.holder, since=self._now(), client=client)
                 if self.table.change(listener, taken_over):
                     return taken_over
         return None
 
-    def _is_free(self, listener: Listener, snapshot: Snapshot) -> bool:
-        """Return True if no process serves the listener; wait, since a lease may outlive it."""
+    def _is_free(self, listener: Listener, snapshot: Snapshot, *, waits: bool) -> bool:
+        """Return True if no process serves the listener; wait, since a lease may outlive it.
+
+        The lease of a call on Lambda is longer, and not waited for.
+        """
         if snapshot.is_free(listener, self._now()):
             return True
-        if listener.holder == self.holder:
-            return False
         lease = snapshot.leases.get(listener.holder, 0)
+        is_long = lease > self._now() + LEASE_SECONDS * 1_000
+        if listener.holder == self.holder or is_long or not waits:
+            return False
         while lease >= self._now():
             self.sleep(_LEASE_CHECK_SECONDS)
             current = self.table.read()
@@ -237,7 +256,7 @@ class Listeners:
                 return False
         return True
 
-    def _create(self, requested: ListenFilter, snapshot: Snapshot) -> Listener | None:
+    def _create(self, requested: ListenFilter, client: str, snapshot: Snapshot) -> Listener | None:
         limit_error = snapshot.limit_error(requested.user, self._now())
         if limit_error:
             raise TooManyListenersError(limit_error)
@@ -248,6 +267,7 @@ class Listeners:
             queue=queue_prefix(self.stack) + id_,
             since=self._now(),
             holder=self.holder,
+            client=client,
         )
         if not self.table.add(listener, snapshot.version):
             return None
