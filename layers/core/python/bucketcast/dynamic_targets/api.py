@@ -61,15 +61,19 @@ class AdminConfig:
         lines = [line for kind in targets.kinds() for _, line in self._lines(deployment, kind)]
         return "\n".join([self._api(deployment).rstrip("\n"), *lines]) + "\n"
 
-    def set(self, text: str) -> None:
+    def set(self, text: str) -> list[Line]:
         """Create or change the dynamic target of a line; keep options that the line does not name.
+
+        Return the line, as all changes return theirs.
 
         Raises:
             BucketcastError: the line is invalid, the target is deployed, or AWS refused.
         """
-        self._put(self._find(), parse_line(text))
+        line = parse_line(text)
+        self._put(self._find(), line)
+        return [line]
 
-    def load(self, text: str) -> None:
+    def load(self, text: str) -> list[Line]:
         """Create and change dynamic targets from the lines of an export.
 
         Change nothing if a line is invalid, or changes a deployed target.
@@ -85,16 +89,18 @@ class AdminConfig:
             dynamic_targets_of(deployment, self._aws).require_changeable(_arn(line))
         for line in changed:
             self._put(deployment, line)
+        return changed
 
-    def reset(self, text: str) -> None:
+    def reset(self, text: str) -> list[Line]:
         """Remove the dynamic target of `notify_KIND:ID`, but keep its waiting events.
 
         Raises:
             BucketcastError: the target does not exist, or is deployed.
         """
-        arn = _arn(parse_line(text))
+        line = parse_line(text)
         with aws_errors():
-            dynamic_targets_of(self._find(), self._aws).remove(arn)
+            dynamic_targets_of(self._find(), self._aws).remove(_arn(line))
+        return [line]
 
     def help(self, system: str, key: str) -> dict[str, Any]:
         """Return the available options in the form that `mc` prints."""

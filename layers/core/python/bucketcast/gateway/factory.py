@@ -14,6 +14,7 @@ from bucketcast.gateway.admin.routes import Admin
 from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.audit import Audit
 from bucketcast.gateway.bucket_list import BucketList
+from bucketcast.gateway.call_names import CallNames
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.listen.api import Listen, refuse_listening
 from bucketcast.listen.aws.credentials import CredentialsProvider
@@ -124,7 +125,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         admin = Admin(authenticator, accounts, stack, aws)
         app = build(sns, admin.routes(), is_ready=accounts.read_keys)
     app.state.listen = listen
-    app.add_middleware(Audit)
+    app.add_middleware(Audit, names=CallNames(aws.s3.meta.service_model))
     return app
 
 

@@ -162,7 +162,7 @@ class Authenticator:
             [(name.decode("latin-1"), _decode(value)) for name, value in scope["headers"]],
             self._domains,
         )
-        scope.setdefault(AUDITED, {})["bucket"] = call.bucket
+        scope.setdefault(AUDITED, {}).update(bucket=call.bucket, request=call)
         return call
 
     async def _verify_hash(

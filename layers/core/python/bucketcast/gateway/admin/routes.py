@@ -16,6 +16,7 @@ from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment.health import health
 from bucketcast.deployment.status import TargetStats, read_statuses, target_stats
 from bucketcast.dynamic_targets.api import AdminConfig
+from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line
 from bucketcast.errors import BucketcastError
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
@@ -28,6 +29,8 @@ from bucketcast.web.threads import in_thread
 PREFIX: Final = "/minio/admin/v3"
 APPLIED: Final = {"x-minio-config-applied": "true"}
 """Stops `mc` from asking for a restart."""
+_LONGEST: Final = 100
+"""Characters of a call's name in the audit log."""
 _BODY_BYTES: Final = 512 * 1024
 _ENCRYPTIONS: Final = 2
 """Bodies encrypted or decrypted at once: each takes 64 MB."""
@@ -79,6 +82,8 @@ class Admin:
     def _route(self, work: Work) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             authenticated = await self._authenticator.authenticate(request.scope, request.receive)
+            action = f"{request.method} {request.url.path.removeprefix(PREFIX)}"
+            authenticated.audited.update(action=action[:_LONGEST], bucket="")
             authenticated.need_admin()
             account = await self._find(authenticated.access_key)
             try:
@@ -123,14 +128,17 @@ class Admin:
 
         return work
 
-    def _change_config(self, change: Callable[[str], None]) -> Work:
+    def _change_config(self, change: Callable[[str], Sequence[Line]]) -> Work:
         """Return the work of a call that changes the configuration by its body."""
 
         async def work(authenticated: AuthenticatedRequest, secret: str) -> Response:
             body = await authenticated.body.read(_BODY_BYTES)
             async with self._encrypting:
                 settings = await asyncio.to_thread(decrypt, body, secret)
-            await in_thread(authenticated, change, settings)
+            lines = await in_thread(authenticated, change, settings)
+            changed = [f"{line.system}:{line.id or DEFAULT_ID}" for line in lines]
+            authenticated.audited["resource"] = ",".join(changed)
+            authenticated.audited["changed"] = list({key for line in lines for key in line.values})
             return Response(headers=APPLIED)
 
         return work

@@ -91,12 +91,15 @@ class Notifications:
             raise S3Error("MissingContentLength")
         text = await admitted.body.read(xml.MAX_BYTES)
         whole = _is_minios(call)
-        await in_thread(admitted, self.put, call.bucket, text, admitted.user, whole=whole)
+        admitted.audited["changed"] = await in_thread(
+            admitted, self.put, call.bucket, text, admitted.user, whole=whole
+        )
         await send_response(send)
 
     async def _delete(self, admitted: AuthenticatedRequest, send: Send) -> None:
         call = admitted.call
         await in_thread(admitted, self.delete, call.bucket, requested_id(call))
+        admitted.audited["changed"] = [requested_id(call) or "all rules"]
         await send_response(send)
 
     def exists(self, bucket: str) -> None:
@@ -147,8 +150,10 @@ class Notifications:
             ],
         )
 
-    def put(self, bucket: str, text: bytes, user: User, *, whole: bool = False) -> None:
+    def put(self, bucket: str, text: bytes, user: User, *, whole: bool = False) -> list[str]:
         """Store a configuration; `conversion.apply_document` merges it with the stored rules.
+
+        Return the ARNs of the rules that changed.
 
         Raises:
             S3Error: it is invalid, or the bucket cannot be attached; nothing has changed.
@@ -171,6 +176,10 @@ class Notifications:
             if not bound.empty:
                 require_covered(wanted, stored, self._attach(deployment, bucket))
             rules.change(bucket, edit)
+            before, after = ({rule.id: rule for rule in each} for each in (stored, wanted))
+            both = before.keys() | after.keys()
+            changed = [each for each in both if before.get(each) != after.get(each)]
+            return list({(after.get(each) or before[each]).arn for each in changed})
 
     def attach(self, bucket: str) -> None:
         """Attach a bucket, unless it is attached.

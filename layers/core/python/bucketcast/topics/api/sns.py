@@ -109,7 +109,9 @@ class Sns:
         if action is None:
             allowed = f"{did_you_mean(name, self._actions)}allowed are {', '.join(self._actions)}"
             raise TopicError("MethodNotAllowed", f"Action: found {name[:100]!r}; {allowed}")
-        call.authenticated.audited["action"] = name
+        resource = form.values.get("TopicArn") or form.values.get("Name", "")
+        changed = [*form.attributes, *filter(None, [form.values.get("AttributeName")])]
+        call.authenticated.audited.update(action=name, resource=resource[:200], changed=changed)
         with aws_errors():
             return responses.response(name, action(call, form), call.request_id)
 
