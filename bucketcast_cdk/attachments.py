@@ -1,6 +1,7 @@
 """Attach the configured buckets to the ingress queue; other entries in their notifications stay."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aws_cdk import CustomResource, RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
@@ -14,6 +15,7 @@ from bucketcast.notifications.eventbridge import (
     event_pattern,
     fit_rule_name,
 )
+from bucketcast.rules.sent_events import WHOLE
 from bucketcast_cdk import eventbridge
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.custom_resources import SERVICE_TIMEOUT, CustomResources
@@ -91,12 +93,14 @@ class AttachedBucket(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack, config = Stack.of(self), context.config
+        part = {**bucket.part._asdict(), "events": list(bucket.part.events)}
         entry = _entry(
             self,
             name,
             {
                 "Id": notifications.entry_id(stack.stack_name),
                 "Via": bucket.via,
+                "Part": part,
                 "StateTable": ingest.table.table_name,
                 "TakesEffect": str(custom_resources.takes_effect),
                 # A deploy may encrypt the queue by a key that S3 may not use.
@@ -130,8 +134,9 @@ class AttachedBucket(Construct):
                 target=eventbridge.ingress(ingest),
             )
         events = [] if context.local else list(bucket.access_events)  # no trail logs them locally
-        summary = stack.to_json_string({"bucket": name, "via": bucket.via, "access_events": events})
-        output_of(self, "Attachments", construct_id, summary)
+        sent = {"part": part} if bucket.part != WHOLE else {}
+        summary = {"bucket": name, "via": bucket.via, "access_events": events, **sent}
+        output_of(self, "Attachments", construct_id, stack.to_json_string(summary))
 
     def _create(self, name: str, removal_policy: RemovalPolicy) -> s3.Bucket:
         return s3.Bucket(
@@ -148,7 +153,7 @@ class AttachedBucket(Construct):
 def _entry(
     scope: Construct,
     bucket: str,
-    properties: Mapping[str, str],
+    properties: Mapping[str, Any],
     custom_resources: CustomResources,
     ingest: Ingest,
 ) -> CustomResource:

@@ -5,7 +5,7 @@ IAM limits the size of a role's policies, so all buckets share one statement.
 
 import hashlib
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
@@ -70,7 +70,7 @@ class CustomResources:
         """The ARN by which a custom resource names the function."""
         return self._function.function.function_arn
 
-    def check_daily(self, scope: Construct, properties: Mapping[str, str]) -> None:
+    def check_daily(self, scope: Construct, properties: Mapping[str, Any]) -> None:
         """Look daily whether a bucket's events still come: an alarm counts the errors.
 
         The local AWS has neither schedules nor alarms.

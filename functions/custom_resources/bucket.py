@@ -1,7 +1,8 @@
 """`Custom::BucketNotification`: attach a bucket of the configuration to the ingress queue.
 
 Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge` |
-`both`) and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused).
+`both`), `Part` (what S3 sends to the queue) and `Account` (of the bucket's owner, so that a bucket
+name that changed hands is refused).
 For events of our own also `StateTable` and `TakesEffect`: after how many seconds S3 has surely
 applied a change. `Key` is the ARN of the customer's key that encrypts the queue, if there is one:
 when it changes, S3 tries whether it may use it, and the deploy fails if not.

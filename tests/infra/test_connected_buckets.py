@@ -38,6 +38,19 @@ def test_created_and_existing_buckets_have_the_same_resource(typical: Synthesise
     assert {each["TakesEffect"] for each in connected} == {"600"}
 
 
+def test_what_a_bucket_sends_is_narrowed(make: Make) -> None:
+    made = make('[bucket.uploads]\nevents = ["put", "delete"]\nprefix = "in/"\nsuffix = ".jpg"\n')
+    part = {
+        "events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"],
+        "prefix": "in/",
+        "suffix": ".jpg",
+    }
+    (entry,) = made.of_type("Custom::BucketNotification").values()
+    assert entry["Properties"]["Part"] == part
+    (output,) = [each for name, each in made.json["Outputs"].items() if "Attachments" in name]
+    assert json.loads(output["Value"])["part"] == part
+
+
 def test_what_buckets_send_is_looked_at_daily(typical: Synthesised) -> None:
     found = Resolved(typical.json)
     requests = [

@@ -255,3 +255,15 @@ def test_error_at_the_top_adds_no_error_about_facts(folder: Folder) -> None:
     with pytest.raises(ConfigErrors) as problem:
         folder.load(f"object_facts = 'on'\nkms_key = 'x'\n{text}")
     assert [error.key for error in problem.value.errors] == ["kms_key"]
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ('events = ["get"]', "bucket.uploads.events: found 'get'; allowed is what S3 notifies of"),
+        ('prefix = "in/"\nvia = "eventbridge"', "bucket.uploads.via: found events, prefix or"),
+    ],
+)
+def test_what_s3_cannot_narrow_is_refused(folder: Folder, table: str, expected: str) -> None:
+    (problem,) = folder.problems(f"[bucket.uploads]\n{table}\n")
+    assert problem.startswith(expected)

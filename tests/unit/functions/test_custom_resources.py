@@ -13,6 +13,8 @@ from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
+from bucketcast.notifications.document import part_of
+from bucketcast.rules.sent_events import Part
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.request import RESERVE, Deadline
@@ -96,6 +98,19 @@ def test_create_adds_our_entry_and_delete_removes_it(s3: Any, put: Mock) -> None
     assert notification("uploads") == other
     # A destination of somebody else that is gone must not keep our entry in.
     assert put.call_args.kwargs["SkipDestinationValidation"] is True
+
+
+def test_a_part_is_sent_until_the_configuration_widens_it(s3: Any) -> None:
+    make_bucket("uploads")
+    narrow = {**properties(), "Part": {"events": ["s3:ObjectCreated:*"], "prefix": "in/"}}
+    for action in ("Create", "Check"):
+        apply(request(action, narrow), s3, sleep=no_sleep)
+    (entry,) = notification("uploads")["QueueConfigurations"]
+    assert part_of(entry) == Part.of(["s3:ObjectCreated:*"], "in/")
+    apply(request("Update", properties(), narrow), s3, sleep=no_sleep)
+    assert notification("uploads")["QueueConfigurations"] == [ENTRY]
+    with pytest.raises(BucketcastError, match="another tool has changed"):
+        apply(request("Check", narrow), s3, sleep=no_sleep)
 
 
 @pytest.mark.parametrize(

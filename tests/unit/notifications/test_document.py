@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications import eventbridge
-from bucketcast.notifications.document import Part
+from bucketcast.rules.sent_events import DEFAULT, WHOLE, Part
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
 OURS = "Bucketcast-ingress"
@@ -25,9 +25,9 @@ THUMBS = {
 }
 
 
-def test_entry_asks_for_every_event() -> None:
+def test_entry_asks_for_what_minios_words_ask_for() -> None:
     (entry,) = notifications.attach({}, OURS, QUEUE)["QueueConfigurations"]
-    assert entry["Events"] == list(notifications.EVENTS)
+    assert entry["Events"] == list(DEFAULT)
     assert "Filter" not in entry
 
 
@@ -42,9 +42,7 @@ def test_an_entry_whose_events_s3_has_reordered_is_the_same() -> None:
     (entry,) = whole["QueueConfigurations"]
     reordered = {"QueueConfigurations": [{**entry, "Events": sorted(entry["Events"])}]}
     assert notifications.attach(reordered, OURS, QUEUE) == reordered
-    for part, taken in ((notifications.WHOLE.without_latest, True), (Part(["s3:Test"]), False)):
-        document = notifications.attach({}, OURS, QUEUE, part)
-        assert notifications.takes(document, OURS, QUEUE, notifications.WHOLE) is taken
+    assert notifications.our_part(reordered, OURS, QUEUE) == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -52,13 +50,13 @@ def test_an_entry_whose_events_s3_has_reordered_is_the_same() -> None:
     [("year=2026/", "year%3D2026/"), ("a b+c/", "a+b%2Bc/"), ("ü&%/", "%C3%BC%26%25/")],
 )
 def test_ends_of_keys_are_encoded_as_s3_compares_them(typed: str, stored: str) -> None:
-    part = Part(["s3:ObjectCreated:*"], typed, typed)
+    part = Part.of(["s3:ObjectCreated:*"], typed, typed)
     document = notifications.attach({}, OURS, QUEUE, part)
     rules = document["QueueConfigurations"][0]["Filter"]["Key"]["FilterRules"]
     assert [each["Value"] for each in rules] == [stored, stored]
-    assert notifications.takes(document, OURS, QUEUE, part)
+    assert notifications.our_part(document, OURS, QUEUE) == part
     with pytest.raises(notifications.Overlap, match=re.escape(f"prefix '{typed}'")):
-        notifications.attach(document, "others", QUEUE, Part(["s3:ObjectCreated:Put"], typed))
+        notifications.attach(document, "others", QUEUE, Part.of(["s3:ObjectCreated:Put"], typed))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +71,7 @@ def test_ends_of_keys_are_encoded_as_s3_compares_them(typed: str, stored: str) -
 def test_overlap_names_the_other_entry(theirs: str, ours: str) -> None:
     before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
     with pytest.raises(notifications.Overlap) as caught:
-        notifications.attach(before, OURS, QUEUE, Part([ours]))
+        notifications.attach(before, OURS, QUEUE, Part.of([ours]))
     for part in ("'thumbs'", "function:thumbs", "prefix 'in/'", ours, 'via = "eventbridge"'):
         assert part in str(caught.value)
 
@@ -91,7 +89,7 @@ def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched
         OURS,
     )
     untouched = copy.deepcopy(before)
-    attached = notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectRemoved:*"]))
+    attached = notifications.attach(before, OURS, QUEUE, Part.of(["s3:ObjectRemoved:*"]))
     assert before == untouched
     assert notifications.detach(attached, OURS) == before
 
@@ -174,9 +172,9 @@ def test_entries_overlap_where_an_event_may_be_of_both(
     ours: tuple[str, ...],
     meet: bool,  # noqa: FBT001
 ) -> None:
-    before = notifications.attach({}, "theirs", QUEUE, Part([theirs[0]], *theirs[1:]))
+    before = notifications.attach({}, "theirs", QUEUE, Part.of([theirs[0]], *theirs[1:]))
     try:
-        notifications.attach(before, OURS, QUEUE, Part([ours[0]], *ours[1:]))
+        notifications.attach(before, OURS, QUEUE, Part.of([ours[0]], *ours[1:]))
     except notifications.Overlap:
         assert meet
     else:

@@ -364,6 +364,15 @@ def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: Mo
     assert problems(run) == (0, [])
 
 
+def test_rules_that_ask_for_what_does_not_come_are_found(run: Run, deployment: MotoAws) -> None:
+    """As after a bucket was narrowed in the configuration."""
+    acl = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",))
+    Rules(TABLE, deployment.dynamodb).add(acl)
+    code, (finding,) = problems(run)
+    assert (code, finding["check"], finding["status"]) == (0, "rule", "warn")
+    assert "into [bucket.uploads] of bucketcast.toml, and deploy" in finding["hint"]
+
+
 def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     run: Run, deployment: MotoAws
 ) -> None:

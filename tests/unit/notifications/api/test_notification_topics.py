@@ -1,5 +1,6 @@
 """Notifications of topics in a bucket: put, read and deleted by Id, and what is refused."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,13 +11,14 @@ from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
-from bucketcast.notifications.document import Part
+from bucketcast.notifications.document import attach
 from bucketcast.rules import cost
+from bucketcast.rules.sent_events import Part
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, notify
 
 ANN = User("1", "ann", "", ("AK",))
 TOPIC = "arn:aws:sns:us-east-1::photos"
@@ -259,7 +261,8 @@ def test_a_bucket_attached_as_a_whole_takes_every_event_there_is(
     notifications: Notifications,
 ) -> None:
     """Also those of which S3 does not notify: CloudTrail and the scanner send them."""
-    every = "".join(f"<Event>{name}</Event>" for name in sorted(FAMILIES))
+    names = sorted(FAMILIES.keys() - {"s3:ObjectAnnotation:*"})
+    every = "".join(f"<Event>{name}</Event>" for name in names)
     notifications.put("uploads", config(topic("t", every)), ANN)
 
 
@@ -272,12 +275,14 @@ def test_a_bucket_attached_as_a_whole_takes_every_event_there_is(
     ],
 )
 def test_a_rule_beyond_the_attached_part_is_refused(
-    notifications: Notifications, monkeypatch: pytest.MonkeyPatch, inside: str, *, refused: bool
+    notifications: Notifications, aws: MotoAws, inside: str, *, refused: bool
 ) -> None:
-    part = Part(("s3:ObjectCreated:*",), "a/")
-    monkeypatch.setattr(Notifications, "_attach", lambda *_: part)
+    part = Part.of(["s3:ObjectCreated:*"], "a/")
+    deployed = {"bucket": "uploads", "via": "sqs", "part": part._asdict()}
+    aws.outputs["Attachments0"] = json.dumps(deployed)
+    notify("uploads", **attach({}, "Bucketcast-ingress", INGRESS_ARN, part))
     if refused:
-        with pytest.raises(S3Error, match="connected for a part only"):
+        with pytest.raises(S3Error, match=r"write .* into \[bucket.uploads\] of bucketcast.toml"):
             notifications.put("uploads", config(topic("t", inside)), ANN)
     else:
         notifications.put("uploads", config(topic("t", inside)), ANN)
@@ -299,7 +304,7 @@ def test_s3s_trouble_is_not_the_clients(
         details: Any = {"Code": code, "Message": "User: arn:aws:sts::123456789012:role may not"}
         raise ClientError({"Error": details}, "PutBucketNotificationConfiguration")
 
-    monkeypatch.setattr(Notifications, "_attach", refuse)
+    monkeypatch.setattr(Attachments, "read_status", refuse)
     with pytest.raises(S3Error) as error:
         notifications.put("uploads", config(topic("t")), ANN)
     assert error.value.code == answer

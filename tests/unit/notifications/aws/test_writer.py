@@ -1,12 +1,11 @@
 """The one writer of bucket notifications, which a deploy and `bucketcast bucket attach` share."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ReadTimeoutError
 
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws import propagation
@@ -17,7 +16,7 @@ from bucketcast.notifications.aws.writer import (
     EntryLostError,
     NotificationWriter,
 )
-from bucketcast.notifications.document import EVENTS, LATEST, Part
+from bucketcast.rules.sent_events import Part
 
 ACCOUNT = "123456789012"
 BUCKET = "uploads"
@@ -76,54 +75,13 @@ def writer(s3: Any) -> NotificationWriter:
 
 
 def attach(document: notifications.Document) -> dict[str, Any]:
-    return notifications.attach(document, OURS, QUEUE, Part(CREATED))
+    return notifications.attach(document, OURS, QUEUE, Part.of(CREATED))
 
 
 def test_entry_dropped_by_s3_is_restored(s3: Any, after_put: Interrupt) -> None:
     after_put(lambda: put(s3, attach({})))
     with pytest.raises(EntryLostError, match="put back"):
         writer(s3).write(BUCKET, attach)
-    assert ids(s3) == {"thumbs"}
-
-
-def _refuse_latest(params: Any, **_: Any) -> None:
-    """Answer as S3 does in a region that does not know the latest events."""
-    if any(event.encode() in params["body"] for event in LATEST):
-        answer = {"Error": {"Code": "InvalidArgument", "Message": UNKNOWN}}
-        raise ClientError(answer, "PutBucketNotificationConfiguration")  # type: ignore[arg-type]
-
-
-def test_events_that_a_region_does_not_know_are_left_out_with_a_word(s3: Any) -> None:
-    s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
-    made = writer(s3)
-    whole = partial(notifications.attach, entry_id=OURS, queue_arn=QUEUE)
-    texts = made.write(BUCKET, whole)
-    assert texts == [
-        "added the notification entry 'Bucketcast-ingress'",
-        "left out s3:ObjectAnnotation:* and s3:ObjectRetention:Put: S3 does not know them here",
-    ]
-    document = made.read(BUCKET)
-    (entry,) = document["QueueConfigurations"]
-    assert set(entry["Events"]) == set(EVENTS) - set(LATEST)
-    assert notifications.part_of(entry).is_whole
-    assert ids(s3) == {"thumbs", OURS}
-    assert made.write(BUCKET, whole) == []
-
-
-def test_all_events_of_a_prefix_keep_their_prefix(s3: Any) -> None:
-    s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
-    part = Part(prefix="in/")
-    writer(s3).write(BUCKET, lambda old: notifications.attach(old, OURS, QUEUE, part))
-    (entry,) = writer(s3).read(BUCKET)["QueueConfigurations"]
-    assert notifications.part_of(entry).prefix == "in/"
-    assert set(entry["Events"]) == set(EVENTS) - set(LATEST)
-
-
-def test_an_event_of_a_part_that_a_region_does_not_know_is_refused(s3: Any) -> None:
-    s3.meta.events.register("before-call.s3.PutBucketNotificationConfiguration", _refuse_latest)
-    part = Part([*CREATED, LATEST[1]])
-    with pytest.raises(ClientError, match="not supported for notifications"):
-        writer(s3).write(BUCKET, lambda old: notifications.attach(old, OURS, QUEUE, part))
     assert ids(s3) == {"thumbs"}
 
 

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
-from bucketcast.notifications.document import LATEST
 from bucketcast.notifications.eventbridge import event_pattern
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
@@ -132,15 +131,6 @@ def test_attach_again_changes_nothing(run: Run, put: Mock) -> None:
     assert (document["changed"], document["via"]) == ([], "sqs")
     assert put.call_count == 1
     assert "already attached" in run("bucket", "attach", "uploads").out
-
-
-def test_attached_without_the_latest_events_is_attached(run: Run) -> None:
-    """A region may not know them."""
-    run("bucket", "attach", "uploads")
-    earlier = [event for event in ENTRY["Events"] if event not in LATEST]
-    notify("uploads", QueueConfigurations=[{**ENTRY, "Events": earlier}])
-    (row,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
-    assert (row["via"], row["part"], row["why"]) == ("sqs", None, "")
 
 
 def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
@@ -369,8 +359,11 @@ def test_a_part_is_attached_beside_the_owner_of_the_rest(run: Run) -> None:
     (seen,) = run("bucket", "ls", "photos", "--json").document["buckets"]
     wanted = {"events": ["s3:ObjectCreated:*"], "prefix": "out/", "suffix": ".jpg"}
     assert (seen["via"], seen["part"]) == ("sqs", wanted)
-    ran = run("event", "add", "photos", "arn:minio:sqs::primary:webhook", "--event", "put")
-    assert f"note: bucket photos is connected for a part only: {rule_text}" in ran.err
+    add = ("event", "add", "photos", "arn:minio:sqs::primary:webhook", "--event", "put")
+    ran = run(*add)
+    assert (ran.code, f"of photos S3 sends only {rule_text}: run " in ran.err) == (2, True)
+    assert "`bucketcast bucket attach photos --event 's3:ObjectCreated:*'`" in ran.err
+    assert run(*add, "--prefix", "out/a", "--suffix", "1.jpg").code == 0
     assert "already attached" in run(*words, "out/", "--suffix", ".jpg").out
     assert notification("photos") == document
     assert run("bucket", "detach", "photos", "--yes").code == 0
@@ -392,7 +385,7 @@ def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--event", "get"], "S3 does not notify of s3:ObjectAccessed:*; allowed are"),
+        (["--event", "get"], "found 'get'; allowed is what S3 notifies of: s3:Life"),
         (["--prefix", "a/", "--via", "eventbridge"], "are for --via sqs"),
     ],
 )

@@ -1,11 +1,16 @@
 import json
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from bucketcast.notifications.document import attach
 from bucketcast.rules import Rule
+from bucketcast.rules.listing import document
+from bucketcast.rules.sent_events import Part
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
-from tests.unit.moto_aws import TABLE, MotoAws, make_bucket, notify, refusal
+from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, make_bucket, notify, refusal
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 POSTGRES = "arn:minio:sqs::main:postgresql"
@@ -73,6 +78,29 @@ def test_add_notes_a_bucket_that_it_may_not_read(run: Run, aws: MotoAws, watch: 
     ran = run("event", "add", "uploads", WEBHOOK)
     assert ran.code == 0
     assert "cannot check whether uploads is connected" in ran.err
+
+
+def test_what_the_bucket_of_a_deploy_does_not_send_is_refused_with_the_line(
+    run: Run, aws: MotoAws, tmp_path: Path
+) -> None:
+    """By each command that makes a rule active."""
+    part = Part.of(["s3:ObjectCreated:*"], "in/")
+    aws.outputs["Attachments0"] = json.dumps(
+        {"bucket": "uploads", "via": "sqs", "part": part._asdict()}
+    )
+    notify("uploads", **attach({}, "Bucketcast-ingress", INGRESS_ARN, part))
+    off = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",), disabled=True)
+    Rules(TABLE, aws.dynamodb).add(off)
+    wanted = {"rules": [{"bucket": "uploads", **document(replace(off, disabled=False))}]}
+    (file := tmp_path / "rules.json").write_text(json.dumps(wanted))
+    acl = ("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAcl:Put", "--suffix", ".png")
+    for words in (acl, ("event", "enable", "uploads", off.id), ("event", "apply", str(file))):
+        ran = run(*words)
+        assert ran.code
+        assert 'write events = ["s3:ObjectAcl:Put", "s3:ObjectCreated:*"], prefix = ""' in ran.err
+        assert "into [bucket.uploads] of bucketcast.toml, and deploy" in ran.err
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/a")
+    assert (ran.code, ran.err) == (0, "")
 
 
 def test_a_bucket_that_does_not_exist_is_refused_unless_ahead(run: Run, aws: MotoAws) -> None:

@@ -1,11 +1,14 @@
 """The tables `[bucket.NAME]`: buckets that the deploy connects to the ingress queue."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from bucketcast.rules.access_events import NAMES, PRICE
+from bucketcast.rules.sent_events import DEFAULT, WHOLE, Part, notified_event
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Csv, OnOff, choice
+from bucketcast.targets.base.options import ValidationError
 
 _EVENT: Final = choice((*NAMES, *NAMES.values()))
 
@@ -28,8 +31,26 @@ class Bucket:
     via: Literal["sqs", "eventbridge", "both"] = option(
         "how S3 delivers its events; both of them while you change it", default="sqs"
     )
+    events: Csv = option(
+        "events that S3 sends to the queue: names, or put, delete and replica",
+        default=",".join(DEFAULT),
+        parse=notified_event,
+    )
+    prefix: str = option("only events of keys with this prefix", default="", example="photos/")
+    suffix: str = option("only events of keys with this suffix", default="", example=".jpg")
     access_events: Csv = option(
         f"events that only CloudTrail reports, {PRICE}: {', '.join(NAMES)}, or their names",
         default="",
         parse=access_event,
     )
+
+    @property
+    def part(self) -> Part:
+        """What S3 sends to the ingress queue."""
+        return Part.of(self.events, self.prefix, self.suffix)
+
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield an error if what S3 sends to EventBridge shall be narrowed."""
+        if self.via == "eventbridge" and self.part != WHOLE:
+            found = "found events, prefix or suffix"
+            yield "via", found, "EventBridge gets all events: select with rules"

@@ -15,6 +15,7 @@ from bucketcast.aws.clients import LOCAL_HINT, Aws, aws_errors
 from bucketcast.destination import Destination, TargetArn, TopicArn, short_name
 from bucketcast.errors import BucketcastError, NoAnswer, did_you_mean
 from bucketcast.rules import access_events, loops
+from bucketcast.rules.sent_events import Part
 from bucketcast.settings.environment import ANY_BUCKET
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget, Topic
@@ -127,7 +128,8 @@ class Deployed:
     """A stack's outputs.
 
     `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
-    attached, with their transports. `access_events` are the names of events whose calls CloudTrail
+    attached, with their transports, and `parts` what they send if S3 sends it to the queue.
+    `access_events` are the names of events whose calls CloudTrail
     logs, by bucket.
     `pipeline` is None if the configuration has no `[pipeline]`. `dynamic` is the setup for dynamic
     targets. `inactive` are dynamic targets that get no events: removed while messages waited, or
@@ -149,6 +151,7 @@ class Deployed:
     inactive: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
     kms_key: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
 
     @property
     def all_targets(self) -> tuple[DeployedTarget, ...]:
@@ -255,6 +258,7 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
         (),
         float(outputs.get(_TAKES_EFFECT, TAKES_EFFECT)),
         outputs.get(_KMS_KEY, ""),
+        {entry["bucket"]: Part.of(**entry.get("part", {})) for entry in attached},
     )
 
 

@@ -6,36 +6,19 @@ They do not call S3.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 from urllib.parse import unquote_plus
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import quoted
+from bucketcast.rules.sent_events import WHOLE, Part
 
 Document = Mapping[str, Any]
 Via = Literal["sqs", "eventbridge"]
 TRANSPORTS: Final[frozenset[Via]] = frozenset(("sqs", "eventbridge"))
 """How S3 delivers a bucket's events."""
-
-# All events that S3 notifies of. S3 has no `s3:*`; a family with one member has no wildcard.
-EVENTS: Final = (
-    "s3:ObjectCreated:*",
-    "s3:ObjectRemoved:*",
-    "s3:ObjectRestore:*",
-    "s3:ReducedRedundancyLostObject",
-    "s3:Replication:*",
-    "s3:LifecycleExpiration:*",
-    "s3:LifecycleTransition",
-    "s3:IntelligentTiering",
-    "s3:ObjectTagging:*",
-    "s3:ObjectAcl:Put",
-    "s3:ObjectAnnotation:*",
-    "s3:ObjectRetention:Put",
-)
-LATEST: Final = ("s3:ObjectAnnotation:*", "s3:ObjectRetention:Put")
-"""The events of this year; a region that does not know them yet refuses the document."""
 
 # List in the document -> the key of an entry's destination in it.
 _DESTINATIONS: Final = {
@@ -50,64 +33,33 @@ class Overlap(BucketcastError):
     """Another entry of the bucket already takes some of the events of ours."""
 
 
-class Part(NamedTuple):
-    """The events of a bucket that our entry takes: their names, and the ends of keys."""
-
-    events: Sequence[str] = EVENTS
-    prefix: str = ""
-    suffix: str = ""
-
-    @property
-    def is_whole(self) -> bool:
-        """True if all events are taken, perhaps without the latest ones."""
-        return set(self.events) >= set(EVENTS) - set(LATEST) and not self.prefix and not self.suffix
-
-    @property
-    def without_latest(self) -> "Part":
-        """The same for a region that lacks the latest events, if it has all; else the same."""
-        if set(self.events) != set(EVENTS):
-            return self
-        return self._replace(events=tuple(event for event in EVENTS if event not in LATEST))
-
-    def __str__(self) -> str:
-        names = "all events" if set(self.events) == set(EVENTS) else ", ".join(self.events)
-        return f"{names}{_filter(_entry_of(self))}"
-
-
-WHOLE: Final = Part()
-"""All events of all keys."""
-
-
 def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> dict[str, Any]:
     """Send a part of the bucket's events to a queue; replace another entry with the same `Id`.
 
     Raises:
         Overlap: another owner's entry takes one of the events, which S3 would refuse.
     """
-    if _is_same(our_part(document, entry_id, queue_arn), part):
+    if our_part(document, entry_id, queue_arn) == part:
         return dict(document)
     merged = detach(document, entry_id)
-    for destination, other in _entries(merged):
+    for destination, other in entries(merged):
         if not _share_keys(other, part.prefix, part.suffix):
             continue
         overlap = [
             event for event in part.events if any(_overlap(event, own) for own in other["Events"])
         ]
         if overlap:
+            ends = part_of(other).ends
             raise Overlap(
-                f"the notification entry '{other.get('Id', '')}' to {destination}{_filter(other)} "
+                f"the notification entry '{other.get('Id', '')}' to {destination}{ends} "
                 f"already takes {', '.join(overlap)}: S3 sends an event of a key to one entry. "
-                "Remove that entry, attach the rest with --event, --prefix or --suffix, or use "
+                "Remove that entry, take the rest with events, prefix or suffix in [bucket.NAME] "
+                "(--event, --prefix or --suffix of `bucket attach`), or use "
                 'via = "eventbridge" (--via eventbridge) for this bucket'
             )
     ours = {"Id": entry_id, "QueueArn": queue_arn, **_entry_of(part)}
     merged["QueueConfigurations"] = [*merged.get("QueueConfigurations", []), ours]
     return merged
-
-
-def is_notified(event: str) -> bool:
-    """Return True if S3 notifies of an event or a family of events."""
-    return any(fnmatchcase(event, family) for family in EVENTS)
 
 
 def detach(document: Document, entry_id: str) -> dict[str, Any]:
@@ -140,19 +92,9 @@ def split(via: str) -> frozenset[Via]:
     return TRANSPORTS if via == "both" else frozenset(each for each in TRANSPORTS if each == via)
 
 
-def leave_out_latest(document: Document, entry_id: str) -> dict[str, Any] | None:
-    """Remove the latest events from our entry; None if it is not one for all events."""
-    queues = document.get("QueueConfigurations", [])
-    for ours in (entry for entry in queues if entry.get("Id") == entry_id):
-        part = part_of(ours)
-        if part.without_latest != part:
-            return attach(document, entry_id, ours["QueueArn"], part.without_latest)
-    return None
-
-
 def part_of(entry: Mapping[str, Any]) -> Part:
     """Return the part of the events that an entry takes."""
-    return Part(tuple(entry["Events"]), *_ends(entry))
+    return Part.of(entry["Events"], *_ends(entry))
 
 
 def our_part(document: Document, entry_id: str, queue_arn: str) -> Part | None:
@@ -161,19 +103,6 @@ def our_part(document: Document, entry_id: str, queue_arn: str) -> Part | None:
         if entry.get("Id") == entry_id and entry["QueueArn"] == queue_arn:
             return part_of(entry)
     return None
-
-
-def takes(document: Document, entry_id: str, queue_arn: str, part: Part) -> bool:
-    """Return True if our entry sends all of a part to this queue that the region may have."""
-    ours = our_part(document, entry_id, queue_arn)
-    return any(_is_same(ours, each) for each in (part, part.without_latest))
-
-
-def _is_same(first: Part | None, second: Part) -> bool:
-    """Return True if two parts differ in the order of their events at most, which S3 may change."""
-    if first is None:
-        return False
-    return (set(first.events), first[1:]) == (set(second.events), second[1:])
 
 
 def has_entry(document: Document, entry_id: str) -> bool:
@@ -189,8 +118,9 @@ def sends_to_eventbridge(document: Document) -> bool:
 def other_entries(document: Document, entry_id: str) -> list[str]:
     """Return the entries of other owners as texts: id, destination, filter and events."""
     return [
-        f"'{entry.get('Id', '')}' to {destination}{_filter(entry)}: {', '.join(entry['Events'])}"
-        for destination, entry in _entries(detach(document, entry_id))
+        f"'{entry.get('Id', '')}' to {destination}{part_of(entry).ends}: "
+        f"{', '.join(entry['Events'])}"
+        for destination, entry in entries(detach(document, entry_id))
     ]
 
 
@@ -231,12 +161,12 @@ def describe_changes(before: Document, after: Document, entry_id: str) -> list[s
 
 def _texts(document: Document, but: str) -> list[str]:
     """Return each entry as a text that does not depend on the order of fields and events."""
-    texts = [_text(entry) for _, entry in _entries(document) if not but or entry.get("Id") != but]
+    texts = [_text(entry) for _, entry in entries(document) if not but or entry.get("Id") != but]
     return [*texts, _EVENTBRIDGE] if sends_to_eventbridge(document) else texts
 
 
 def _text(entry: Mapping[str, Any]) -> str:
-    plain = {**entry, "Events": sorted(entry["Events"]), "Filter": _filter(entry)}
+    plain = {**entry, "Events": sorted(entry["Events"]), "Filter": part_of(entry).ends}
     return json.dumps(plain, sort_keys=True)
 
 
@@ -287,7 +217,8 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _entries(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def entries(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each entry behind the ARN of its destination."""
     for kind, destination in _DESTINATIONS.items():
         for entry in document.get(kind, []):
             yield entry[destination], entry
@@ -329,9 +260,3 @@ def _ends(entry: Mapping[str, Any]) -> tuple[str, str]:
     rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
     values = {rule["Name"].lower(): unquote_plus(rule["Value"]) for rule in rules}
     return values.get("prefix", ""), values.get("suffix", "")
-
-
-def _filter(entry: Mapping[str, Any]) -> str:
-    """Return an entry's filter as text."""
-    ends = zip(("prefix", "suffix"), _ends(entry), strict=True)
-    return "".join(f" ({name} '{value}')" for name, value in ends if value)

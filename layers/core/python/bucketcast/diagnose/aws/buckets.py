@@ -9,7 +9,7 @@ from bucketcast.diagnose.buckets import check_bucket, missing_bucket
 from bucketcast.diagnose.rules import missing_targets, not_logged
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
-from bucketcast.notifications.aws.checks import existing_targets
+from bucketcast.notifications.aws.checks import existing_targets, not_sent
 from bucketcast.notifications.aws.ingress import EventRules
 from bucketcast.state.rules import Rules
 
@@ -20,7 +20,6 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     existing = set(aws.bucket_names())
     with aws_errors():
         rules = Rules(deployment.state_table, aws.dynamodb).active()
-    with_rules = {rule.bucket for rule in rules}
     event_rules = EventRules(attachments.ingress, aws).states()
     _ = aws.s3, aws.events, aws.dynamodb  # creating a client is not thread-safe
 
@@ -30,9 +29,11 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
             yield missing_bucket(bucket, deployed)
             return
         status, state = attachments.read_status(bucket), event_rules.get(bucket, "")
-        finding = check_bucket(status, deployed, state, has_rules=bucket in with_rules)
-        if finding:
+        named = [rule for rule in rules if rule.bucket == bucket]
+        if finding := check_bucket(status, deployed, state, has_rules=bool(named)):
             yield finding
+        if reason := not_sent(named, [status.part] if status.via else [], deployment):
+            yield Finding("rule", bucket, "warn", "rules ask for events that do not come", reason)
 
     yield from run_parallel(check, sorted(existing | deployment.buckets.keys()))
 

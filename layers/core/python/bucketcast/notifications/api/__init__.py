@@ -22,14 +22,13 @@ from bucketcast.notifications.api import conversion, document
 from bucketcast.notifications.api.checks import (
     check_size,
     check_supported,
-    require_covered,
     require_logged,
+    require_sent,
     stored_topic_arn,
 )
 from bucketcast.notifications.api.document import Document
-from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
 from bucketcast.notifications.aws.checks import queue_targets
-from bucketcast.notifications.document import WHOLE, Part
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.telemetry import logger
@@ -174,7 +173,10 @@ class Notifications:
             wanted = edit(stored)
             require_logged(wanted, stored, deployment.access_events.get(bucket, ()))
             if not bound.empty:
-                require_covered(wanted, stored, self._attach(deployment, bucket))
+                attachments = Attachments(deployment, self._aws)
+                status = attachments.read_status(bucket)
+                require_sent(wanted, stored, status.part, deployment)
+                _attach(attachments, status, deployment)
             rules.change(bucket, edit)
             before, after = ({rule.id: rule for rule in each} for each in (stored, wanted))
             both = before.keys() | after.keys()
@@ -189,16 +191,9 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            self._attach(self._find(), bucket)
-
-    def _attach(self, deployment: Deployed, bucket: str) -> Part:
-        """Attach a bucket unless it is; restore the deploy's entry; return what its entry takes."""
-        buckets = Attachments(deployment, self._aws)
-        status = buckets.read_status(bucket)
-        if not status.via:
-            by_rule = deployment.buckets.get(bucket) == "eventbridge"
-            buckets.attach(bucket, "eventbridge" if by_rule else "sqs")
-        return status.part if status.via else WHOLE
+            deployment = self._find()
+            attachments = Attachments(deployment, self._aws)
+            _attach(attachments, attachments.read_status(bucket), deployment)
 
     def forget(self, bucket: str) -> None:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""
@@ -248,6 +243,13 @@ class Notifications:
             )
         ]
         return Document(document_given.queues, resolved)
+
+
+def _attach(attachments: Attachments, status: AttachmentStatus, deployment: Deployed) -> None:
+    """Attach a bucket unless it is, and restore the deploy's entry."""
+    if not status.via:
+        by_rule = deployment.buckets.get(status.bucket) == "eventbridge"
+        attachments.attach(status.bucket, "eventbridge" if by_rule else "sqs")
 
 
 def _is_minios(call: RawRequest) -> bool:

@@ -2,15 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
-from bucketcast.event.names import expand
-from bucketcast.notifications.aws.checks import missing_permission
-from bucketcast.notifications.document import Part, is_notified
+from bucketcast.notifications.aws.checks import missing_permission, not_sent
 from bucketcast.rules import Rule, access_events, cost
+from bucketcast.rules.sent_events import Part
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
@@ -94,38 +93,22 @@ def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:
             )
 
 
-def require_covered(wanted: Iterable[Rule], stored: Collection[Rule], part: Part) -> None:
-    """Refuse new rules for events that a bucket's entry leaves out, as they would never match.
+def require_sent(
+    wanted: Iterable[Rule], stored: Collection[Rule], part: Part, deployment: Deployed
+) -> None:
+    """Refuse new rules for events that a bucket does not send, as they would never match.
 
     Raises:
         S3Error: a new rule asks for more than `part`.
     """
-    if part.is_whole:  # it takes whatever S3 notifies of
-        return
-    taken = {single for name in part.events for single in expand(name)}
-    for rule in _new_rules(wanted, stored):
-        singles = {single for name in rule.events for single in expand(name)}
-        notified = set(filter(is_notified, singles))
-        inside = _key_end(rule, "prefix").startswith(part.prefix)
-        inside &= _key_end(rule, "suffix").endswith(part.suffix)
-        if notified and not (inside and notified <= taken):
-            raise S3Error(
-                "InvalidArgument",
-                f"bucket {rule.bucket} is connected for a part only: {part}; "
-                f"`bucketcast bucket attach {rule.bucket}` connects the whole",
-            )
+    if reason := not_sent(_new_rules(wanted, stored), [part], deployment):
+        raise S3Error("InvalidArgument", reason)
 
 
 def _new_rules(wanted: Iterable[Rule], stored: Iterable[Rule]) -> list[Rule]:
     """Return the rules that become active: those that are stay, whatever the checks say."""
     known = {rule.id for rule in stored if not rule.disabled}
     return [rule for rule in wanted if not rule.disabled and rule.id not in known]
-
-
-def _key_end(rule: Rule, end: Literal["prefix", "suffix"]) -> str:
-    """Return how keys begin or end: a rule's own, or a notification's condition."""
-    conditions = (c.values[0] for c in rule.conditions if (c.on, c.how) == ("key", end))
-    return getattr(rule, end) or next(conditions, "")
 
 
 def check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: Deployed) -> None:

@@ -20,16 +20,17 @@ from bucketcast.notifications.aws.writer import (
     EntryLostError,
     NotificationWriter,
 )
-from bucketcast.notifications.document import WHOLE, Document, Part, Via, split
+from bucketcast.notifications.document import Document, Via, split
+from bucketcast.rules.sent_events import ALL, WHOLE, Part
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentStatus:
     """How a bucket is attached: `via` sqs, eventbridge, both, or "" if it is not.
 
-    `part` are the events that arrive, `others` the entries of other owners. S3 applies the last
-    attach by `when`. `twice` is True if each event arrives twice: `via` both, or by a rule of the
-    deploy and one of `bucket attach`.
+    `part` are the events that arrive, or would by the configuration, and `others` the entries of
+    other owners. S3 applies the last attach by `when`. `twice` is True if each event arrives twice:
+    `via` both, or by a rule of the deploy and one of `bucket attach`.
     """
 
     bucket: str
@@ -81,14 +82,15 @@ class Attachments:
         others = tuple(notifications.other_entries(document, self._entry))
         in_use = self._in_use(bucket, document, rule=rule)
         part = notifications.our_part(document, self._entry, self.ingress.queue)
-        status = AttachmentStatus(bucket, "", bool(deployed), others)
+        wanted = ALL if "eventbridge" in deployed else self._wanted(bucket)
+        status = AttachmentStatus(bucket, "", bool(deployed), others, part=wanted)
         by_rule = rule or "eventbridge" in deployed
         if not in_use:
             return replace(status, problem=self._half(document, rule=by_rule))
         return replace(
             status,
             via="both" if len(in_use) > 1 else min(in_use),
-            part=part if part and in_use == {"sqs"} else WHOLE,
+            part=part if part and in_use == {"sqs"} else ALL,
             twice=len(in_use) > 1 or (rule and "eventbridge" in deployed),
             when=when,
         )
@@ -97,7 +99,7 @@ class Attachments:
         """Send a bucket's events to the ingress queue; return the changes as texts.
 
         Its other transport stays. A `part` needs the transport sqs. For a bucket of the deploy,
-        only restore what was removed.
+        only restore what was removed, with its own part.
 
         Raises:
             BucketcastError: the deploy attaches the bucket otherwise, S3 refused, or the queue's
@@ -106,8 +108,9 @@ class Attachments:
             AwsError: AWS refused; the bucket's notifications are unchanged.
         """
         deployed = self._deployed(bucket)
-        if via not in deployed or not part.is_whole:
+        if via not in deployed or part != WHOLE:
             self._refuse_deployed(bucket)
+        part = self._wanted(bucket) if deployed else part
         document = self._read(bucket)  # fails before anything is created
         change: Change = notifications.enable_eventbridge
         works = notifications.sends_to_eventbridge(document)
@@ -118,7 +121,7 @@ class Attachments:
             self.ingress.require_allowed("s3.amazonaws.com", self.ingress.bucket(bucket))
             change = partial(self._to_queue, part)
             change(document)  # it may overlap: then nothing is stored
-            works = notifications.takes(document, self._entry, self.ingress.queue, part)
+            works = notifications.our_part(document, self._entry, self.ingress.queue) == part
         # The time comes first: if this ends after the write, S3's delay is known nevertheless.
         self._add_time(bucket, changed=not works)
         changes = self._by_rule(bucket) if by_rule else self._write(bucket, change)
@@ -194,7 +197,7 @@ class Attachments:
         """Return the transports in use; `rule` is True if `attach` has added one."""
         deployed = self._deployed(bucket)
         part = notifications.our_part(document, self._entry, self.ingress.queue)
-        by_queue = part and (part.is_whole or "sqs" not in deployed)
+        by_queue = part and (part == self._wanted(bucket) or "sqs" not in deployed)
         by_rule = rule or "eventbridge" in deployed
         return split("sqs" if by_queue else "") | split(
             "eventbridge" if by_rule and notifications.sends_to_eventbridge(document) else ""
@@ -203,6 +206,10 @@ class Attachments:
     def _deployed(self, bucket: str) -> frozenset[Via]:
         """Return the transports of the deploy."""
         return split(self._deployment.buckets.get(bucket, ""))
+
+    def _wanted(self, bucket: str) -> Part:
+        """Return the part of a bucket of the deploy; of another bucket what is sent by default."""
+        return self._deployment.parts.get(bucket, WHOLE)
 
     def _refuse_deployed(self, bucket: str) -> None:
         if bucket in self._deployment.buckets:

@@ -1,5 +1,7 @@
 """Checks of buckets and rules: connected buckets, existing targets, readable objects."""
 
+import json
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,7 @@ from bucketcast.errors import BucketcastError, ConfigError
 from bucketcast.notifications import document as notifications
 from bucketcast.rules import Rule, cost
 from bucketcast.rules.grammar import texts
+from bucketcast.rules.sent_events import ALL, DEFAULT, WHOLE, Part
 from bucketcast.state.dynamic_targets import Table
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ def bucket_missing(bucket: str) -> str:
     return f"bucket '{bucket}' does not exist"
 
 
-def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
-    """Return the reason why a bucket's events do not reach the stack; "" if they do.
+def connection(bucket: str, deployed: Deployed, aws: Aws) -> tuple[str, list[Part]]:
+    """Return the reason why no events of a bucket reach the stack, or "" and the parts that do.
 
     A missing permission to find out is a reason, too.
     """
@@ -43,15 +46,47 @@ def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
             configuration = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
     except AwsError as error:
         if error.code == NO_BUCKET:
-            return bucket_missing(bucket)
-        return f"cannot check whether {bucket} is connected: {error}"
-    entries = _to_ingress(configuration, deployed.ingress_queue)
+            return bucket_missing(bucket), []
+        return f"cannot check whether {bucket} is connected: {error}", []
     # The document does not show EventBridge's rule, so trust the bucket's setting.
-    if "EventBridgeConfiguration" in configuration or any(part.is_whole for part in entries):
+    if "EventBridgeConfiguration" in configuration:
+        return "", [ALL]
+    parts = _to_ingress(configuration, deployed.ingress_queue)
+    return ("", parts) if parts else (f"bucket {bucket} is not connected to this deployment", [])
+
+
+def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
+    """Return the reason why not all of a bucket's events reach the stack; "" if they do."""
+    why, parts = connection(bucket, deployed, aws)
+    if why or any(part.is_whole for part in parts):
+        return why
+    return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, parts))}"
+
+
+def not_sent(rules: Sequence[Rule], parts: Sequence[Part], deployed: Deployed) -> str:
+    """Return what to change if S3 sends none of the parts that rules of a bucket need, else ""."""
+    beyond = [rule for rule in rules if all(part.with_rules([rule]) != part for part in parts)]
+    if not beyond or not parts:
         return ""
-    if entries:
-        return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, entries))}"
-    return f"bucket {bucket} is not connected to this deployment"
+    bucket, wider = rules[0].bucket, parts[0].with_rules(beyond)
+    how = f"run `{attach_command(bucket, wider)}`"
+    if bucket in deployed.buckets:
+        lines = [
+            f"{key} = {json.dumps(value)}"
+            for key, value in wider._asdict().items()
+            if value != getattr(parts[0], key)
+        ]
+        how = f"write {', '.join(lines)} into [bucket.{bucket}] of bucketcast.toml, and deploy"
+    sent = "; ".join(map(str, parts))
+    return f"of {bucket} S3 sends only {sent}: {how}, so that the rule gets what it asks for"
+
+
+def attach_command(bucket: str, part: Part) -> str:
+    """Return the command that attaches a part of a bucket."""
+    given = {"event": "" if part.events == DEFAULT else ",".join(part.events)}
+    options = {**given, "prefix": part.prefix, "suffix": part.suffix}
+    words = [f"--{name} {shlex.quote(value)}" for name, value in options.items() if value]
+    return " ".join(["bucketcast bucket attach", bucket, *words])
 
 
 def not_heard(deployed: Deployed, aws: Aws) -> str:
@@ -78,14 +113,14 @@ def not_heard(deployed: Deployed, aws: Aws) -> str:
 def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
     """Return what keeps the events of a bucket's new rules from arriving, or repeats them.
 
-    `why` is the reason of `why_not_attached`, or "".
+    `why` is the reason of `connection`, or "".
     """
     (bucket,) = {rule.bucket for rule in rules}
     found = []
     events = {event for rule in rules for event in rule.events}
     if why and not all(event.startswith(_NOT_NOTIFIED) for event in events):
         found.append(
-            f"{why}; connect it with `bucketcast bucket attach {bucket}`, or with "
+            f"{why}; connect it with `{attach_command(bucket, WHOLE.with_rules(rules))}`, or with "
             f"[bucket.{bucket}] in bucketcast.toml and a deploy"
         )
     arns = {rule.arn for rule in rules}
@@ -100,7 +135,7 @@ def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
 
 def _to_ingress(
     configuration: "NotificationConfigurationResponseTypeDef", ingress_queue: str
-) -> list[notifications.Part]:
+) -> list[Part]:
     """Return the parts of the entries that write to the ingress queue."""
     # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
     ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
@@ -112,9 +147,16 @@ def _to_ingress(
 
 
 def problems(
-    new: Sequence[Rule], after: Iterable[Rule], deployment: Deployed, aws: Aws
+    new: Sequence[Rule],
+    after: Iterable[Rule],
+    parts: Sequence[Part],
+    deployment: Deployed,
+    aws: Aws,
 ) -> Iterator[ConfigError]:
-    """Yield why rules of a bucket cannot become active; `after` are all that it then has."""
+    """Yield why rules of a bucket cannot become active; `after` are all that it then has.
+
+    `parts` are those of `connection`.
+    """
     table = Table(deployment.state_table, aws.dynamodb)
     for bucket, arn in sorted({(rule.bucket, rule.arn) for rule in new}):
         destination = Destination.of(arn)
@@ -127,6 +169,8 @@ def problems(
             yield ConfigError(f"{bucket}: arn", f"found no topic {arn}", _LISTED)
     if reason := next(filter(None, (missing_permission(rule, deployment) for rule in new)), ""):
         yield ConfigError(f"{new[0].bucket}: conditions", "not readable", reason)
+    if reason := not_sent(new, parts, deployment):
+        yield ConfigError(f"{new[0].bucket}: events", "not sent", reason)
     active = [rule for rule in after if not rule.disabled]
     try:
         cost.check(active)

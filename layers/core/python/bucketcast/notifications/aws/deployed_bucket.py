@@ -21,6 +21,7 @@ from bucketcast.notifications.aws.writer import (
     is_unreachable_destination,
 )
 from bucketcast.notifications.document import Document, Via, split
+from bucketcast.rules.sent_events import Part
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -42,7 +43,7 @@ class DeployedBucket:
         self,
         s3: "S3Client",
         times: AttachmentTimes | None,
-        properties: Mapping[str, str],
+        properties: Mapping[str, Any],
         *,
         policy: Callable[[], str],
         retry: Callable[[Callable[[], object]], Any],
@@ -61,6 +62,7 @@ class DeployedBucket:
         self._key = properties.get("Key", "")
         self._takes_effect = float(properties.get("TakesEffect", 0))
         self._wanted = split(properties["Via"])
+        self._part = Part.of(**properties.get("Part", {}))
         self._writer = NotificationWriter(
             s3, entry_id=self._entry_id, account=properties["Account"], sleep=sleep
         )
@@ -141,8 +143,7 @@ class DeployedBucket:
     def _works(self, document: Document, previous: Collection[Via]) -> bool:
         """Return True if what is wanted is in use, for long if its rule is not of this deploy."""
         self._with_wanted(document)  # before anything is written: it may overlap
-        part = notifications.WHOLE
-        by_queue = notifications.takes(document, self._entry_id, self._queue, part)
+        by_queue = self._part == notifications.our_part(document, self._entry_id, self._queue)
         by_rule = "eventbridge" in previous and notifications.sends_to_eventbridge(document)
         return (by_queue or "sqs" not in self._wanted) and (
             by_rule or "eventbridge" not in self._wanted
@@ -158,7 +159,7 @@ class DeployedBucket:
         if "eventbridge" in self._wanted:
             after = notifications.enable_eventbridge(after)
         if "sqs" in self._wanted:
-            after = notifications.attach(after, self._entry_id, self._queue)
+            after = notifications.attach(after, self._entry_id, self._queue, self._part)
         return after
 
     def _without_entry(self, before: Document) -> dict[str, Any]:

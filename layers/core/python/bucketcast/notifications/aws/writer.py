@@ -58,8 +58,6 @@ class NotificationWriter:
     def write(self, bucket: str, change: Change) -> list[str]:
         """Apply `change` to the document; return the changes as texts.
 
-        Where S3 does not know the latest events, an entry for all events is written without them.
-
         Raises:
             Overlap: raised by `change`.
             EntryLostError: another owner's entry was missing afterwards.
@@ -69,22 +67,9 @@ class NotificationWriter:
         after = change(before)
         if after == before:
             return []
-        left_out = []
-        try:
-            self._put_or_restore(bucket, before, after)
-        except ClientError as error:
-            earlier = notifications.leave_out_latest(after, self.entry_id)
-            if earlier is None or not _is_unknown_event(error):
-                raise
-            if earlier == before:
-                return []
-            after = earlier
-            self._put_or_restore(bucket, before, after)
-            left_out = [
-                f"left out {' and '.join(notifications.LATEST)}: S3 does not know them here"
-            ]
+        self._put_or_restore(bucket, before, after)
         self._verify(bucket, before, after)
-        return [*notifications.describe_changes(before, after, self.entry_id), *left_out]
+        return notifications.describe_changes(before, after, self.entry_id)
 
     def validate(self, bucket: str) -> None:
         """Let S3 try the queue of our entry again, by writing the same document; none, no try.
@@ -153,8 +138,3 @@ def is_unreachable_destination(error: ClientError) -> bool:
     """Return True if S3 cannot write to a destination of the document, which it does not name."""
     code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
     return code == "InvalidArgument" and "validate" in message
-
-
-def _is_unknown_event(error: ClientError) -> bool:
-    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
-    return code == "InvalidArgument" and "not supported for notifications" in message

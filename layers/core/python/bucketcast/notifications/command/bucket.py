@@ -3,14 +3,14 @@
 import click
 
 from bucketcast.aws.clients import aws_errors
-from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.command.bucket_ls import ls
-from bucketcast.notifications.document import EVENTS, Part, Via
+from bucketcast.notifications.document import Via
+from bucketcast.rules.sent_events import DEFAULT, WHOLE, Part, notified_event
+from bucketcast.settings.types import csv
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging, params
 from bucketcast.terminal.output import Output, shared, yes_option
-from bucketcast.terminal.params import events
 
 
 @click.group()
@@ -23,12 +23,13 @@ command.add_command(ls)
 
 def notified_events(text: str) -> tuple[str, ...]:
     """Parse names of events that S3 notifies of, or MinIO's words for them."""
-    names = tuple(dict.fromkeys(events(text)))
-    for name in names:
-        if not notifications.is_notified(name):
-            allowed = ", ".join(notifications.EVENTS)
-            raise click.BadParameter(f"S3 does not notify of {name}; allowed are {allowed}")
-    return names
+    events = []
+    for word in csv(text):
+        try:
+            events.append(notified_event(word))
+        except ValueError as error:
+            raise click.BadParameter(f"found '{word}'; allowed is {error}") from None
+    return tuple(events)
 
 
 @command.command()
@@ -46,7 +47,7 @@ def notified_events(text: str) -> tuple[str, ...]:
     "events",
     type=notified_events,
     metavar="EVENTS",
-    help="Only these events, as in `event add`. [default: all]",
+    help="Only these events, as in `event add`. [default: what MinIO's words ask for]",
 )
 @click.option("--prefix", default="", help="Only events of keys with this prefix.")
 @click.option("--suffix", default="", help="Only events of keys with this suffix.")
@@ -79,8 +80,8 @@ def attach(
       bucketcast bucket attach archive --via eventbridge
       bucketcast bucket attach archive --event put,delete --prefix photos/
     """  # noqa: D301 - click reads the character
-    part = Part(events or EVENTS, prefix, suffix)
-    if via == "eventbridge" and not part.is_whole:
+    part = Part.of(events or DEFAULT, prefix, suffix)
+    if via == "eventbridge" and part != WHOLE:
         raise click.UsageError(
             "--event, --prefix and --suffix are for --via sqs: EventBridge never conflicts, so "
             "select with rules"

@@ -91,7 +91,7 @@ def add(
     deployment, aws = out.deployed()
     fields, target = filters.fields(given), deployment.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    why = checks.why_not_attached(bucket, deployment, aws)
+    why, parts = checks.connection(bucket, deployment, aws)
     if why == checks.bucket_missing(bucket) and not ahead:
         raise BucketcastError(
             f"{why}: check the name, or add --ahead for a bucket to be created or of another "
@@ -100,7 +100,7 @@ def add(
     with aws_errors():
         rules = Rules(deployment.state_table, aws.dynamodb)
         after = [rule, *rules.active(bucket)]
-        if errors := list(checks.problems([rule], after, deployment, aws)):
+        if errors := list(checks.problems([rule], after, parts, deployment, aws)):
             raise ConfigErrors(errors)
         try:
             rules.add(rule)

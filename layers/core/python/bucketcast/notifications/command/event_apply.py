@@ -8,8 +8,7 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import ConfigErrors
-from bucketcast.notifications.aws.checks import notes as notes_of
-from bucketcast.notifications.aws.checks import problems, why_not_attached
+from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule, listing
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
@@ -58,10 +57,14 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         if prune:
             wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
         changes = [change for change in _changes(wanted, rules) if change.added or change.removed]
+        active = [change for change in changes if change.activated]
+        found = [checks.connection(change.bucket, deployment, aws) for change in active]
         errors = [
             error
-            for change in changes
-            for error in problems(change.activated, wanted[change.bucket], deployment, aws)
+            for change, (_, parts) in zip(active, found, strict=True)
+            for error in checks.problems(
+                change.activated, wanted[change.bucket], parts, deployment, aws
+            )
         ]
     if errors:
         raise ConfigErrors(errors)
@@ -75,11 +78,8 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
                 rules.change(change.bucket, _edit(change))
     notes = [
         note
-        for change in changes
-        if change.activated
-        for note in notes_of(
-            change.activated, why_not_attached(change.bucket, deployment, aws), deployment
-        )
+        for change, (why, _) in zip(active, found, strict=True)
+        for note in checks.notes(change.activated, why, deployment)
     ]
     out.notes(notes)
     added = sum(len(change.added) for change in changes)

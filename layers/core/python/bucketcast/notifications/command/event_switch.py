@@ -51,18 +51,17 @@ def _switch(out: Output, bucket: str, ids: Sequence[str], *, disabled: bool) -> 
             replace(rule, disabled=False) for rule in chosen(stored, bucket, ids) if rule.disabled
         ]
         after = [replace(rule, disabled=disabled) if rule.id in ids else rule for rule in stored]
-        errors = [] if disabled else list(checks.problems(new, after, deployment, aws))
+        errors = [] if disabled else list(checks.problems(new, after, parts, deployment, aws))
         if errors:
             raise ConfigErrors(errors)
         return after
 
     deployment, aws = out.deployed()
+    why, parts = checks.connection(bucket, deployment, aws)
     with aws_errors():
         changed = Rules(deployment.state_table, aws.dynamodb).change(bucket, edit)
     switched = chosen(changed, bucket, ids)
-    notes = []
-    if not disabled:
-        notes = checks.notes(switched, checks.why_not_attached(bucket, deployment, aws), deployment)
+    notes = [] if disabled else checks.notes(switched, why, deployment)
     out.notes(notes)
     word = "off" if disabled else "on"
     lines = [f"Switched {word} {listing.line(rule)}" for rule in switched]
