@@ -1,5 +1,7 @@
 """The work of the ingress queue, as the engine sees it."""
 
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,19 +30,22 @@ class Sqs:
 
 
 class Everything:
-    """Rules by which every event goes to one target."""
+    """Rules by which every event goes to these targets."""
+
+    def __init__(self, *targets: TargetArn) -> None:
+        self._hits = [Hit(target, "rule") for target in targets]
 
     def match(self, *_: Any) -> list[Hit]:
-        return [Hit(HOOK, "rule")]
+        return self._hits
 
 
-def routed(chunk_bytes: int) -> tuple[int, FakeQueue, Outcome]:
+def routed(chunk_bytes: int, *targets: TargetArn) -> tuple[int, FakeQueue, Outcome]:
     """Four messages of an event each, for which there is no time left once one was routed."""
     looked_up: list[frozenset[str]] = []
 
     def rules(buckets: frozenset[str]) -> Any:
         looked_up.append(buckets)
-        return dict.fromkeys(buckets, Everything())
+        return dict.fromkeys(buckets, Everything(*targets))
 
     sqs: Any = Sqs()
     queue = FakeQueue()
@@ -54,17 +59,27 @@ def routed(chunk_bytes: int) -> tuple[int, FakeQueue, Outcome]:
 
 def test_nothing_more_is_routed_when_there_is_no_time_to_send_it() -> None:
     """Each message stays as it is: sent again, it would be one for each of its targets."""
-    looked_up, queue, outcome = routed(chunk_bytes=1)
+    looked_up, queue, outcome = routed(1, HOOK)
     assert (looked_up, len(queue.sent), outcome.stay) == (1, 1, ["b", "c", "d"])
     assert {*queue.pauses.values()} == {0}
 
 
-def test_nor_is_more_of_a_chunk_whose_copies_would_take_too_much_memory(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("limit", "most", "targets"),
+    [
+        ("INGEST_COPIES", 1, [HOOK]),
+        ("INGEST_MATCH_SECONDS", 1.5, [HOOK]),
+        ("INGEST_MATCH_SECONDS", 1.5, []),
+    ],
+)
+def test_nor_is_more_of_a_chunk_that_would_take_too_much_memory_or_time(
+    monkeypatch: pytest.MonkeyPatch, limit: str, most: float, targets: list[TargetArn]
 ) -> None:
-    monkeypatch.setattr(routing, "INGEST_COPIES", 1)
-    looked_up, queue, _ = routed(chunk_bytes=INGEST_CHUNK_BYTES)
+    clock = SimpleNamespace(monotonic=count().__next__)  # a second an event
+    monkeypatch.setattr(routing, "time", clock)
+    monkeypatch.setattr(routing, limit, most)
+    looked_up, queue, _ = routed(INGEST_CHUNK_BYTES, *targets)
     sent = {message.history.to: number_in(message.body) for message in queue.sent}
-    assert (looked_up, sent) == (1, {HOOK.arn: 1, "": 3}), (
+    assert (looked_up, sent) == (1, dict.fromkeys([each.arn for each in targets], 1) | {"": 3}), (
         "what was not routed is for all of its targets"
     )

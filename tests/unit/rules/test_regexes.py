@@ -1,11 +1,12 @@
 """Sets of regular expressions that are larger than RE2 compiles unless it is given the memory."""
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex, conditions, cost
-from bucketcast.rules.conditions import Condition
+from bucketcast.rules.conditions import Condition, How
 from bucketcast.rules.regexes import RegexSet
 from tests.unit.samples import event
 
@@ -21,8 +22,8 @@ def teams(count: int) -> list[str]:
 @pytest.mark.parametrize(
     ("patterns", "key", "index"),
     [
-        (photos(400), "holiday/137/on-the_beach.JPG", 137),
-        (teams(3_000), "a/team-2999/report.csv", 2_999),
+        (photos(4), "holiday/3/on-the_beach.JPG", 3),
+        (teams(80), "a/team-79/report.csv", 79),
     ],
 )
 def test_a_large_set_is_matched_whole(patterns: list[str], key: str, index: int) -> None:
@@ -32,12 +33,12 @@ def test_a_large_set_is_matched_whole(patterns: list[str], key: str, index: int)
     assert not regexes.any("nothing")
 
 
-REPEATED = "(?:" + "|" * 20 + "){1000}"
+REPEATED = "(?:" + "|" * 20 + "){100}"
 
 
 @pytest.mark.parametrize(
     ("empty", "count"),
-    [("(?:" + "|" * 900 + ")", 5), (r"\b|" * 300, 20), ("(?:)*" * 190, 100), (REPEATED, 20)],
+    [("(?:" + "|" * 900 + ")", 5), (r"\b|" * 300, 20), ("(?:)*" * 190, 100), (REPEATED, 3)],
 )
 def test_ingest_reads_what_is_written(empty: str, count: int) -> None:
     """RE2 leaves out the empty parts of a program once it has all of it."""
@@ -50,11 +51,27 @@ def test_ingest_reads_what_is_written(empty: str, count: int) -> None:
 
 def test_what_ingest_cannot_read_is_refused_with_figures() -> None:
     several = tuple(f"{REPEATED}{number}" for number in range(60))
-    with pytest.raises(BucketcastError, match=r"would take [\d,]{10} bytes"):
+    with pytest.raises(BucketcastError, match=r"would take 4,096 steps .* allowed are 4,000"):
         cost.check(map(_rule, several, range(60)))
-    with pytest.raises(ValueError, match=r"take [\d,]{10} bytes together"):
+    with pytest.raises(ValueError, match="take 4,096 steps together; allowed are 4,000"):
         conditions.check(Condition("key", several, "regex"))
-    conditions.check(Condition("key", several[:20], "regex"))
+    conditions.check(Condition("key", several[:3], "regex"))
+
+
+@pytest.mark.parametrize("on", ["key", "tag:a"])
+@pytest.mark.parametrize("unless", [True, False])
+@pytest.mark.parametrize(("how", "many"), [("regex", 400), ("equals", 4_100)])
+def test_so_is_what_it_cannot_match_in_time(how: How, many: int, on: str, *, unless: bool) -> None:
+    """Rules that one key leads to count together, whatever their prefixes."""
+
+    def nested(number: int) -> Rule:
+        test = Condition(on, (f".*{number}",), how, unless)
+        return replace(_rule("", number), prefix="a" * (number % 50), conditions=(test,))
+
+    cost.check(map(nested, range(50)))
+    with pytest.raises(BucketcastError, match=r"would take [\d,]+ steps to match an event"):
+        cost.check(map(nested, range(many)))
+    cost.check(replace(nested(number), prefix=f"{number}/") for number in range(200))
 
 
 def test_a_regular_expression_applies_to_the_events_of_its_own_rule() -> None:

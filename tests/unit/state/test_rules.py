@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -182,7 +183,7 @@ def test_cache_has_a_rule_at_once_and_reads_changed_buckets_only(read: Read) -> 
 def test_cache_forgets_what_was_used_last_a_long_time_ago(
     read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule()]))
+    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule()]).memory)
     buckets = [f"bucket-{number}" for number in range(5)]
     for each in buckets:
         read.add(rule(bucket=each))
@@ -201,7 +202,7 @@ def test_of_a_batch_with_too_many_rules_the_buckets_with_most_wait(
     for number, bucket in enumerate(("uploads", "b-more", "a-most"), 1):
         for each in range(number):
             read.add(rule(f"{each}", bucket))
-    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule("0")]))
+    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule("0")]).memory)
     rulebook = RuleCache(read)
     indexes = rulebook(frozenset({"uploads", "b-more", "a-most"}))
     assert matched(indexes["uploads"], PUT, "0").keys() == {HOOK}
@@ -212,9 +213,11 @@ def test_of_a_batch_with_too_many_rules_the_buckets_with_most_wait(
 
 
 def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
-    read: Read, dynamodb: "DynamoDBClient", state_table: str
+    read: Read, dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such as a condition that only a newer release knows."""
+    now = 0.0
+    monkeypatch.setattr(rule_cache, "time", SimpleNamespace(monotonic=lambda: now))
     read.add(rule("a"))
     read.add(rule(bucket="photos"))
     page = {"partition": {"S": "uploads"}, "key": {"S": "page#000"}, "written": {"N": "1"}}
@@ -226,8 +229,10 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
         assert matched(both["photos"], PUT, "x").keys() == {HOOK}
         with pytest.raises(BucketcastError, match="the rules of uploads cannot be read: "):
             matched(both["uploads"], PUT, "a")
+    assert Counter(read.read)["uploads"] == 1, "not again for each batch"
     none = {"rules": {"B": compress(b"[]")}}
     dynamodb.put_item(TableName=state_table, Item={**page, **none})
+    now = 11.0
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}, "it was read again"
 
 

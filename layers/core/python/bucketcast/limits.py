@@ -121,6 +121,8 @@ all its work again."""
 COUNTED_SECONDS = 20.0
 """With less time it is not counted how many messages wait, before they are sent again: two tries of
 the call take 14 seconds."""
+INGEST_MATCH_SECONDS = 2.0
+"""Ingest sends the events that it has matched after so long, before it matches more."""
 INGEST_SEND_SECONDS = 10.0
 """Ingest leaves so much of its time, when it reads from S3, to send the routed events."""
 FIRST_BATCH_SECONDS = 2.0
@@ -149,6 +151,9 @@ INGEST_MEMORY_MB = 512
 BUCKET_RULES_BYTES = 50_331_648
 """Of ingest's memory for the rules of one bucket, as `rules.cost` counts them when they are
 written; to read them takes some 2 seconds."""
+BUCKET_RULES_STEPS = 4_000
+"""In which an event may be matched with the rules of one bucket, as `rules.cost` counts them: a
+hundred regular expressions of some 40 each. A step takes up to 4 µs of a processor."""
 KEPT_RULES_BYTES = 2 * BUCKET_RULES_BYTES
 """The same for the rules of all buckets of a batch, and those that are kept for the next one."""
 LISTEN_SECONDS = 15

@@ -11,7 +11,7 @@ from bucketcast.destination import Destination
 from bucketcast.errors import BadEvent, OutOfTime
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.routing import ADDRESSED, Facts, Routes, RuleLookup, route
-from bucketcast.limits import INGEST_SEND_SECONDS
+from bucketcast.limits import INGEST_SEND_SECONDS, SETTLE_SECONDS
 from bucketcast.rules import Hit
 
 
@@ -88,6 +88,8 @@ class Intake:
                     routes.matches.append((item.delivery.event, [Hit(destination, ADDRESSED)]))
             addressed, rest = [], routes.rest
             stop = self._send(routes, batch, failed)
+            if rest and batch.remaining() < SETTLE_SECONDS:
+                stop = OutOfTime("no time to match it with the rules")
         return Result(failed, stop)
 
     def _send(self, routes: Routes, batch: Batch, failed: list[Failed]) -> OutOfTime | None:

@@ -1,5 +1,6 @@
 """Routing: from the events of the ingress queue to deliveries per destination, by the rules."""
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from bucketcast.delivery.messages import Item
 from bucketcast.destination import Destination
 from bucketcast.errors import DeliveryError, Retryable, Unavailable
 from bucketcast.event import Event
-from bucketcast.limits import INGEST_COPIES
+from bucketcast.limits import INGEST_COPIES, INGEST_MATCH_SECONDS
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import NOTHING, Fact
 from bucketcast.telemetry import logger
@@ -99,7 +100,7 @@ def route(
 
     S3 is asked about an object only if a rule that would match depends on it, or if the target
     needs facts, and for no more than `seconds_left`; without `facts` they stay unknown. After
-    `INGEST_COPIES` deliveries it stops.
+    `INGEST_COPIES` deliveries, or `INGEST_MATCH_SECONDS`, it stops.
     """
     routes = Routes()
     try:
@@ -208,8 +209,9 @@ def _match_all(
     matches: list[_Match] = []
     requests: list[tuple[int, Event, Fact]] = []
     copies = 0
+    until = time.monotonic() + INGEST_MATCH_SECONDS
     for number, item in enumerate(items):
-        if copies >= INGEST_COPIES:
+        if copies >= INGEST_COPIES or time.monotonic() > until:
             routes.rest = items[number:]
             break
         event = item.delivery.event

@@ -105,11 +105,13 @@ class RuleIndex:
             if regex is not None:
                 by_regex.setdefault(regex, []).append(entry)
                 continue
-            heads, tails = _ends(rule)
+            heads, tails = prefixes(rule), _ends(rule, "suffix", rule.suffix)
+            if len(heads) > 1 < len(tails):
+                tails = ("",)  # all pairs of them would be too many
             for head in heads:
                 suffixes = by_prefix.setdefault(head, {})
                 for tail in tails:
-                    suffixes.setdefault(tail, []).append(entry)
+                    suffixes.setdefault(tail[::-1], []).append(entry)
         self._prefixes = Affixes({head: Affixes(tails) for head, tails in by_prefix.items()})
         self._by_regex = [*by_regex.values()]
         self._regexes = RegexSet(by_regex) if by_regex else None
@@ -217,18 +219,16 @@ def _is_regex(condition: Condition) -> bool:
     return single and not condition.unless
 
 
-def _ends(rule: Rule) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the prefixes of matching keys, and their suffixes reversed; "" is any.
+def prefixes(rule: Rule) -> Sequence[str]:
+    """Return the prefixes of matching keys; "" is any."""
+    return _ends(rule, "prefix", rule.prefix)
 
-    Only one of both has several: all pairs of them would be too many.
-    """
-    given: dict[str, tuple[str, ...]] = {
-        condition.how: condition.values
+
+def _ends(rule: Rule, how: How, end: str) -> Sequence[str]:
+    """Return the rule's own prefix or suffix, or those of a condition; "" is any."""
+    given = (
+        condition.values
         for condition in rule.conditions
-        if condition.on == "key" and not condition.unless
-    }
-    heads = (rule.prefix,) if rule.prefix else given.get("prefix", ("",))
-    tails = (rule.suffix,) if rule.suffix else given.get("suffix", ("",))
-    if len(heads) > 1 < len(tails):
-        tails = ("",)
-    return heads, [tail[::-1] for tail in tails]
+        if condition.on == "key" and condition.how == how and not condition.unless
+    )
+    return (end,) if end else next(given, ("",))

@@ -8,9 +8,9 @@ Source: RE2's `set.h` and `re2.h` (`max_mem`).
 
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from bucketcast.limits import BUCKET_RULES_BYTES
+from bucketcast.limits import BUCKET_RULES_STEPS
 
 LONGEST: Final = 1_000
 """Longest pattern, in characters."""
@@ -21,19 +21,28 @@ _ROOMS: Final = tuple(1 << bits for bits in range(14, 24))
 """Bytes to compile a pattern alone."""
 
 
+class Cost(NamedTuple):
+    """The most bytes of memory that something takes, and the most steps to match an event."""
+
+    memory: int
+    steps: int
+
+
 class RegexSet:
     """Find the patterns that match a whole text.
 
     Raises:
         ValueError: a pattern is not RE2 syntax (lookaround and back-references cannot be matched in
-            linear time), or is too large by itself, or all are together.
+            linear time), or is too large by itself, or all need too many steps together.
     """
 
     def __init__(self, patterns: Collection[str]) -> None:
-        self._set, size = _compiled(patterns)
+        self._set, cost = _compiled(patterns)
         if self._set is None:
-            most = f"allowed are {BUCKET_RULES_BYTES:,}"
-            raise ValueError(f"the regular expressions take {size:,} bytes together; {most}")
+            raise ValueError(
+                f"the regular expressions take {cost.steps:,} steps together; allowed are "
+                f"{BUCKET_RULES_STEPS:,}"
+            )
 
     def matching(self, text: str) -> list[int]:
         """Return the indexes of the patterns that match, in no order."""
@@ -44,8 +53,8 @@ class RegexSet:
         return bool(self.matching(text))
 
 
-def size(patterns: Collection[str]) -> int:
-    """Return the most bytes that a set of these patterns takes; it is compiled for that.
+def cost(patterns: Collection[str]) -> Cost:
+    """Return the cost of a set of these patterns, which is compiled for that.
 
     Raises:
         ValueError: RE2 cannot compile a pattern; the text has the reason.
@@ -53,20 +62,24 @@ def size(patterns: Collection[str]) -> int:
     return _compiled(patterns)[1]
 
 
-def _compiled(patterns: Collection[str]) -> tuple[Any, int]:
-    """Return a set of the patterns, or None if it is too large for a bucket, and its bytes."""
+def _compiled(patterns: Collection[str]) -> tuple[Any, Cost]:
+    """Return a set of the patterns, or None if it takes too many steps, and its cost."""
     import re2  # noqa: PLC0415 - only where a rule has a regular expression
 
-    size = _SET_BYTES + _INSTRUCTION_BYTES * sum(map(_instructions, patterns))
-    while size <= BUCKET_RULES_BYTES:
-        found = re2.Set.FullMatchSet(_options(size))
+    steps = 0
+    for pattern in patterns:
+        steps += _instructions(pattern)
+        if steps > BUCKET_RULES_STEPS:  # and more; however many, they are refused
+            return None, Cost(0, steps)
+    memory = _SET_BYTES + _INSTRUCTION_BYTES * steps
+    while True:
+        found = re2.Set.FullMatchSet(_options(memory))
         for pattern in patterns:
             found.Add(pattern)
         with suppress(re2.error):
             found.Compile()
-            return found, size
-        size *= 2
-    return None, size
+            return found, Cost(memory, steps)
+        memory *= 2
 
 
 def _instructions(pattern: str) -> int:

@@ -1,7 +1,8 @@
 """The indexes of buckets' rules for ingest, cached while they do not change."""
 
+import time
 from collections.abc import Collection, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -11,6 +12,9 @@ from bucketcast.limits import KEPT_RULES_BYTES
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.state.rules import Rules, Version
+
+_UNREADABLE_SECONDS: Final = 10.0
+"""Rules that could not be read are read again after so long, or once they change."""
 
 
 class MoreRules(Protocol):
@@ -31,6 +35,7 @@ class UnreadableRules(RuleIndex):
     def __init__(self, reason: str) -> None:
         super().__init__(())
         self._reason = reason
+        self.expires = time.monotonic() + _UNREADABLE_SECONDS
 
     def match(self, event: Event, needed: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
         raise BucketcastError(self._reason)
@@ -73,14 +78,15 @@ class RuleCache:
                 f"allowed at once are {KEPT_RULES_BYTES:,}"
             )
         cached, index = self._cached.pop(bucket, (None, None))
-        if index is None or cached != version:
+        old = isinstance(index, UnreadableRules) and time.monotonic() > index.expires
+        if index is None or cached != version or old:
             self._forget(version.cost)
             try:
                 index = RuleIndex(self._rules.in_order(bucket))
             except (BotoCoreError, ClientError):
                 raise  # errors of the table concern all buckets
             except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
-                return UnreadableRules(
+                index = UnreadableRules(
                     f"the rules of {bucket} cannot be read: {type(error).__name__}: {error}"
                 )
         self._cached[bucket] = (version, index)  # the last one used

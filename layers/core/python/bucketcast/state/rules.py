@@ -201,7 +201,7 @@ class Rules:
             "ExpressionAttributeValues": {
                 ":next": written,
                 ":pages": {"N": str(len(parts))},
-                ":cost": {"N": str(cost.cost(rules))},
+                ":cost": {"N": str(cost.cost(rules).memory)},
                 ":seen": {"N": str(stored.version)},
             },
         }

@@ -1,8 +1,8 @@
 """The worst input that each limit which meets ingest allows, and what it takes there.
 
-`python -m tests.unit.ingest` prints the table. The worst is searched for: every shape of an
-input is tried at a part of its size, and those that take most memory, and most time, in full. Each
-is measured in a process of its own, which has imported what ingest imports.
+The worst is searched for: every shape of an input is tried at a part of its size, and those that
+take most memory, and most time, in full. Each is measured in a process of its own, which has
+imported what ingest imports.
 """
 
 import multiprocessing
@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
+from operator import le
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from bucketcast.notifications.api.checks import MOST
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.cost import cost
+from bucketcast.rules.regexes import Cost
 from bucketcast.state import rule_items
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import Version
@@ -43,21 +45,32 @@ from tests.unit.settings.test_environment import INGEST
 ENVIRON = INGEST | {"AWS_LAMBDA_FUNCTION_NAME": "ingest", "AWS_DEFAULT_REGION": "us-east-1"}
 SHARE = limits.INGEST_MEMORY_MB / 1_769
 """Of a processor, which Lambda gives by memory."""
+COST = Cost(limits.BUCKET_RULES_BYTES, limits.BUCKET_RULES_STEPS)
 PART = 4
 """Inputs are tried at this part of their size."""
 ALL = tuple(sorted(FAMILIES))
 TEXTS = ("", "x" * 1_010, "x" * 1_000 + "😀")
-PATTERNS = (".*[ab].{300}x", r"(?i)[a-z]{3,40}/[\w-]{1,60}", "x" * 990, "x")
+PATTERNS = (
+    ".*[ab].{100}x",
+    r"(?i)[a-z]{3,40}/[\w-]{1,60}",
+    "x" * 990,
+    "x",
+    "(?:.*.){40}",
+    ".*a" * 30,
+    "(?:(?:a?){10}b?){20}",
+    r".*[^b]?\w{60}",
+)
 WILDCARDS = ("*" + "x" * 1_000, "?" * 1_000, "*x" * 500, "*")
 VALUES = (("tag:a", "equals", "#-{}"), ("source_ip", "cidr", "#::{}"), ("size", "range", "#{}-"))
 Stored = tuple[int, list[bytes]]
 
 
 class Taken(NamedTuple):
-    """MB of the whole function, and seconds of it."""
+    """MB of the whole function, its seconds to read what there is, and to match one event."""
 
     megabytes: float
-    seconds: float
+    seconds: float = 0
+    match: float = 0
 
 
 def made(**fields: Any) -> Rule:
@@ -74,8 +87,8 @@ def rules() -> Iterator[Rule]:
 
 def conditions() -> Iterator[Rule]:
     """Many conditions, of many values; prefixes and suffixes of keys, and pairs of them."""
-    for (on, how, form), many in product(VALUES, (1, 500)):
-        values = [tuple(form.format(n + v) for v in range(many)) for n in range(0, 500, many)]
+    for (on, how, form), many, all_ in product(VALUES, (1, 500), (1, 500)):
+        values = [tuple(form.format(n + v) for v in range(many)) for n in range(0, all_, many)]
         yield made(conditions=[Condition(on, each, how) for each in values])  # type: ignore[arg-type]
     numbers = tuple(f"#-{value}" for value in range(500))
     for hows in (("prefix",), ("suffix",), ("prefix", "suffix")):
@@ -84,26 +97,37 @@ def conditions() -> Iterator[Rule]:
 
 def expressions() -> Iterator[Rule]:
     """Regular expressions, looked up together or checked alone, and wildcards."""
-    for on, pattern in product(("key", "tag:a"), PATTERNS):
+    for on, pattern in product(("key", "tag:a", "metadata:x-amz-meta-a"), PATTERNS):
         yield made(conditions=[Condition(on, (f"{pattern}#",), "regex")])
     yield from (made(prefix=f"{text}#") for text in WILDCARDS)
 
 
-def filled(shape: Rule, part: int = 1) -> Stored:
-    """Return as many rules as a bucket may have, or a part: what they cost, and how they lie."""
-    text, most = msgspec.json.encode(shape), limits.BUCKET_RULES_BYTES // part
+def filled(shape: Rule, part: int = 1) -> Stored | None:
+    """Return as many rules as a bucket may have, or a part: what they cost, and how they lie.
 
-    def written(count: int) -> list[Rule]:
-        return [msgspec.json.decode(text.replace(b"#", b"%d" % n), type=Rule) for n in range(count)]
+    None where a single one is too many.
+    """
+    text, most = msgspec.json.encode(shape), [number // part for number in COST]
 
-    count = 2 * most // (cost(written(4)) - cost(written(2)))
-    while True:
-        try:
-            if (total := cost(written(count))) <= most:
-                return total, rule_items.pack(written(count))
-        except BucketcastError:
-            pass  # their text does not fit into the items
-        count = count * 49 // 50 - 1
+    def stored(count: int) -> Stored | None:
+        rules = [
+            msgspec.json.decode(text.replace(b"#", b"%d" % n), type=Rule) for n in range(count)
+        ]
+        found = cost(rules)
+        with suppress(BucketcastError):  # their text does not fit into the items
+            if all(map(le, found, most)):
+                return found.memory, rule_items.pack(rules)
+        return None
+
+    count, found = 1, stored(1)
+    while more := stored(2 * count):
+        count, found = 2 * count, more
+    step = count // 2
+    while step > count // 50:
+        if more := stored(count + step):
+            count, found = count + step, more
+        step //= 2
+    return found
 
 
 class Rules:
@@ -126,13 +150,18 @@ def read(buckets: Sequence[Stored]) -> Taken:
     indexes = RuleCache(stored)(frozenset(map(str, range(len(buckets)))))
     seconds = time.process_time() - began
     generator = random.Random(1)  # noqa: S311 - the same keys in every run
-    for _ in range(20):
-        key = "".join(generator.choices("ab", k=1_024))
-        happened = event(key, name=f"{ALL[0][:-1]}Get", tags=[("a", key)], size=1)
+    match = 0.0
+    for letters in ["ab", "ab/", "a", "aé"] * 5:
+        key = "".join(generator.choices(letters, k=1_024 // len(letters[-1].encode())))
+        metadata = {"x-amz-meta-a": 2 * key}
+        tags = [("a", key[:256])]
+        happened = event(key, name=f"{ALL[0][:-1]}Get", size=1, tags=tags, metadata=metadata)
         for index in indexes.values():
+            began = time.process_time()
             with suppress(BucketcastError):  # its bucket waits
                 index.match(happened)
-    return Taken(peak_mb(), seconds / SHARE)
+            match = max(match, time.process_time() - began)
+    return Taken(peak_mb(), seconds / SHARE, match / SHARE)
 
 
 def hear(listeners: int) -> Taken:
@@ -170,7 +199,7 @@ def copy(notifications: int) -> Taken:
     engine = Engine(FakeQueue(), intake, chunk_bytes=limits.INGEST_CHUNK_BYTES)
     outcome = engine(given, Policy(), now=NOW, remaining=lambda: 30.0)
     assert (sending.sent, outcome.stay) == (600 * notifications, [])
-    return Taken(peak_mb(), 0)
+    return Taken(peak_mb())
 
 
 def peak_mb() -> float:
@@ -190,11 +219,11 @@ def measured(measure: Callable[[Any], Taken], given: Any) -> Taken:
 @cache
 def worst(shapes: Callable[[], Iterator[Rule]]) -> tuple[Stored, ...]:
     """Return the rules that take most memory, and those that take most time."""
-    tried = [
-        (measured(read, [filled(shape, PART)]), number) for number, shape in enumerate(shapes())
-    ]
-    found = {max(tried)[1], max(tried, key=lambda each: each[0].seconds)[1]}
-    return tuple(filled(shape) for number, shape in enumerate(shapes()) if number in found)
+    every = [*shapes()]
+    parts = {number: filled(shape, PART) for number, shape in enumerate(every)}
+    tried = {number: measured(read, [part]) for number, part in parts.items() if part}
+    found = {max(tried, key=lambda number: tried[number][field]) for field in range(3)}
+    return tuple(stored for number in found if (stored := filled(every[number])))
 
 
 def of_buckets(number: int, *every: Callable[[], Iterator[Rule]]) -> Taken:
@@ -204,10 +233,11 @@ def of_buckets(number: int, *every: Callable[[], Iterator[Rule]]) -> Taken:
 
 
 BUCKET, KEPT = (f"{each:,} bytes" for each in (limits.BUCKET_RULES_BYTES, limits.KEPT_RULES_BYTES))
+STEPS = f"{limits.BUCKET_RULES_STEPS:,} steps"
 LIMITS: dict[tuple[str, str], Callable[[], Taken]] = {
     ("rules of a bucket", BUCKET): partial(of_buckets, 1, rules),
     ("conditions of a bucket", BUCKET): partial(of_buckets, 1, conditions),
-    ("regular expressions of a bucket", BUCKET): partial(of_buckets, 1, expressions),
+    ("regular expressions of a bucket", STEPS): partial(of_buckets, 1, expressions),
     ("rules of all buckets of a batch", KEPT): partial(
         of_buckets, 8, rules, conditions, expressions
     ),
