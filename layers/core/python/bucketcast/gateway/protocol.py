@@ -1,11 +1,11 @@
 """uvicorn's protocol with limits on a client's headers and on the time they take."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bucketcast.web.authentication import ABORT
+from bucketcast.web.authentication import ABORT, AUDITED
 
 MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
@@ -14,8 +14,14 @@ HEADERS_SECONDS: Final = 4.0
 
 
 class Protocol(HttpToolsProtocol):
-    """A connection that is closed when its headers are too slow or too large."""
+    """A connection that is closed when its headers are too slow or too large.
 
+    Beyond the limit of connections the one is closed that has been without a known user for
+    longest, whether it is idle or a stranger still sends: users are served.
+    """
+
+    _opened: ClassVar[dict["Protocol", None]] = {}
+    """All connections, in the order in which they were opened or answered last."""
     _timer: asyncio.TimerHandle | None = None
     _received = 0
     _within_headers = True
@@ -23,9 +29,27 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._start_timer()
+        if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
+            for unknown in [one for one in self._opened if not one.has_user()][:1]:
+                unknown.forget()
+                unknown.transport.abort()
+        self._opened[self] = None
+
+    def has_user(self) -> bool:
+        """Return True while a request is served whose user is known."""
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        audited: Any = self.cycle.scope.get(AUDITED, {})
+        return bool(audited.get("user"))
+
+    def forget(self) -> None:
+        """Do not count this connection any more: it is closed soon."""
+        self._opened.pop(self, None)
+        self.connections.discard(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self.forget()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -53,6 +77,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self._within_headers = True
+        self._opened[self] = self._opened.pop(self, None)
         super().on_response_complete()
 
     def _start_timer(self) -> None:

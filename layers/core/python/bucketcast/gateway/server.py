@@ -19,6 +19,8 @@ from bucketcast.web.secure import SecureCalls
 
 _BACKLOG: Final = 1_024
 _MAX_REQUESTS: Final = 2_000
+STOP_SECONDS: Final = 8
+"""The seconds that calls have to end once the gateway is to stop: Docker kills it after ten."""
 OPEN_FILES: Final = 3 * _MAX_REQUESTS
 """A connection of a client may need one to S3 and one to another service of AWS."""
 
@@ -62,6 +64,7 @@ def configure(app: Starlette) -> uvicorn.Config:
         timeout_keep_alive=65,
         limit_concurrency=_MAX_REQUESTS,
         backlog=_BACKLOG,
+        timeout_graceful_shutdown=STOP_SECONDS,
     )
 
 
