@@ -27,6 +27,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         Aws(),
         serves="listeners" if settings.listeners else "notifications",
         listen_url=settings.listen_url,
+        listeners_per_user=settings.listeners,
     )
     loop = asyncio.new_event_loop()
 

@@ -228,9 +228,9 @@ async def test_a_call_on_lambda_gets_one_response(
 
 
 async def test_too_many_listeners_are_refused_with_the_limit(
-    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment,
 ) -> None:
-    monkeypatch.setattr("bucketcast.listen.listener.MAX_PER_USER", 1)
+    deployment.listeners.per_user = 1
     deployment.listeners.renew()
     deployment.listeners.acquire(FILTER)
     with pytest.raises(S3Error, match="TooManyListeners: the user has 1 listeners, and may"):

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.destination import ListenerArn
-from bucketcast.listen import listener as listeners
 from bucketcast.listen.aws.cache import FRESH_SECONDS, UNREADABLE_SECONDS, ListenerCache
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import (
@@ -215,11 +214,9 @@ def test_another_user_or_filter_does_not_take_over_a_listener(gateway: Gateway) 
     assert listener.id not in {process.acquire(other).id for other in others}
 
 
-def test_users_and_deployments_have_a_maximum_of_listeners(
-    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listeners, "MAX_PER_USER", 3)
+def test_users_and_deployments_have_a_maximum_of_listeners(gateway: Gateway) -> None:
     process = gateway.process()
+    process.per_user = 3
     for number in range(3):
         process.acquire(replace(FILTER, prefix=str(number)))
     with pytest.raises(TooManyListenersError, match="the user has 3 listeners, and may have 3"):
@@ -227,10 +224,10 @@ def test_users_and_deployments_have_a_maximum_of_listeners(
     snapshot = gateway.table.read()
     many = replace(snapshot, listeners=snapshot.listeners * (MAX_IN_TOTAL // 3 + 1))
     now = round(gateway.clock.now * 1_000)
-    assert "a deployment may have" in many.limit_error("berta", now)
+    assert "a deployment may have" in many.limit_error("berta", 3, now)
     assert len(gateway.queues()) == 3
     # Expired listeners do not count, even before they are removed.
-    assert not snapshot.limit_error("anna", now + 2 * KEEP_SECONDS * 1_000)
+    assert not snapshot.limit_error("anna", 3, now + 2 * KEEP_SECONDS * 1_000)
 
 
 def test_a_client_whose_events_were_lost_gets_one_error(gateway: Gateway) -> None:

@@ -48,7 +48,11 @@ class GatewayOptions:
         example="10",
         limits=Limits("0", "500"),
     )
-
+    listeners_per_user: int = option(
+        "listeners that a user may have there, with those that ended within a minute",
+        default="20",
+        limits=Limits("1", "150"),
+    )
     buckets: Csv = option(
         "the buckets whose notifications the functions may change, with * for any end or for all; "
         "without them those of the tables [bucket.NAME]",

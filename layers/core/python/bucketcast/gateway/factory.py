@@ -20,6 +20,7 @@ from bucketcast.listen.api import Listen, refuse_listening
 from bucketcast.listen.aws.credentials import CredentialsProvider
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.bucket_events import BucketEvents
+from bucketcast.listen.listener import MAX_PER_USER
 from bucketcast.listen.queue import Queue, Sqs
 from bucketcast.notifications.api import Notifications
 from bucketcast.state.dynamic_targets import Table as Targets
@@ -52,6 +53,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     domains: Sequence[str] = (),
     serves: Serves = "all",
     listen_url: str = "",
+    listeners_per_user: int = MAX_PER_USER,
     secure_calls: SecureCalls = "never",
 ) -> Starlette:
     """Build the application.
@@ -90,6 +92,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         aws.sqs,
         queues,
         kms_key=lambda: deployment().kms_key,
+        per_user=listeners_per_user,
     )
     sqs = Sqs(aws.sqs.meta.endpoint_url, region, credentials)
     listen = Listen(

@@ -114,12 +114,12 @@ class Snapshot(msgspec.Struct, frozen=True):
         """Return the listeners that get events."""
         return [listener for listener in self.listeners if self.expiry(listener) > now]
 
-    def limit_error(self, user: str, now: int) -> str:
+    def limit_error(self, user: str, per_user: int, now: int) -> str:
         """Return the limit that forbids a user a further listener; "" if none does."""
         active = self.active(now)
         own = sum(listener.requested.user == user for listener in active)
-        if own >= MAX_PER_USER:
-            return f"the user has {own} listeners, and may have {MAX_PER_USER} at once"
+        if own >= per_user:
+            return f"the user has {own} listeners, and may have {per_user} at once"
         if len(active) >= MAX_IN_TOTAL:
             return (
                 f"there are {len(active)} listeners; a deployment may have {MAX_IN_TOTAL} at once"

@@ -132,12 +132,12 @@ class IngestSettings(_Settings, frozen=True):
 class GatewaySettings(_Settings, frozen=True):
     """Settings of the gateway's functions: their deployment.
 
-    One function serves `listeners` only, at `listen_url`.
+    One function serves listeners only, at `listen_url`: so many `listeners` of a user.
     """
 
     stack: str
     state_table: str
-    listeners: bool = False
+    listeners: int = 0
     listen_url: str = ""
 
 

@@ -18,6 +18,7 @@ from bucketcast.listen.listener import (
     KEEP_LOST_SECONDS,
     KEEP_SECONDS,
     LEASE_SECONDS,
+    MAX_PER_USER,
     PARTITION,
     RETENTION_SECONDS,
     EventsLostError,
@@ -111,6 +112,7 @@ class Listeners:
     prefix: Callable[[], str]
     _: KW_ONLY
     kms_key: Callable[[], str] = str
+    per_user: int = MAX_PER_USER
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     holder: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -257,7 +259,7 @@ class Listeners:
         return True
 
     def _create(self, requested: ListenFilter, client: str, snapshot: Snapshot) -> Listener | None:
-        limit_error = snapshot.limit_error(requested.user, self._now())
+        limit_error = snapshot.limit_error(requested.user, self.per_user, self._now())
         if limit_error:
             raise TooManyListenersError(limit_error)
         id_ = secrets.token_hex(8)
