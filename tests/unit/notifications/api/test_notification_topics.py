@@ -12,7 +12,6 @@ from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.document import attach
-from bucketcast.rules import cost
 from bucketcast.rules.sent_events import Part
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
@@ -151,21 +150,6 @@ def test_conditions_on_unreadable_objects_are_refused(
     aws.outputs.pop("ObjectFacts")
     with pytest.raises(S3Error, match=r"InvalidArgument: tag:k=v needs facts"):
         notifications.put("uploads", config(topic("one", TAGGED)), ANN)
-
-
-def test_expressions_too_large_for_ingest_together_are_refused(
-    notifications: Notifications, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cost, "BUCKET_RULES_BYTES", 80_000)
-
-    def filtered(number: int) -> str:
-        pattern = f"<FilterRule><Name>regex</Name><Value>{number}a{{60}}</Value></FilterRule>"
-        return topic(str(number), f"<Filter><S3Key>{pattern}</S3Key></Filter>")
-
-    notifications.put("uploads", config(filtered(1)), ANN)
-    with pytest.raises(S3Error, match=r"InvalidArgument: .* would take 8.,... bytes"):
-        notifications.put("uploads", config(filtered(2)), ANN)
-    assert ids(notifications.get("uploads")) == ["1"]
 
 
 def test_client_may_write_back_a_notification_of_a_deleted_topic(

@@ -88,11 +88,6 @@ def test_first_value_of_a_tag_counts_and_events_are_unique() -> None:
     assert (found.tags, found.events) == ((("a", "2"), ("b", "1")), (PUT,))
 
 
-def test_the_spelling_of_cephs_page_is_accepted() -> None:
-    (found,) = read(topic("<Event>s3:ObjectLifecycle:Expiration:NonCurrent</Event>"))
-    assert found.events == ("s3:ObjectLifecycle:Expiration:Noncurrent",)
-
-
 def test_missing_id_is_generated_from_the_content() -> None:
     (one,), (again,), (else_,) = (
         read(topic(inside, id_="")) for inside in ("", "", f"<Event>{PUT}</Event>")
