@@ -1,11 +1,15 @@
 """NATS alone: core, JetStream and NATS Streaming."""
 
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from nats.js.api import DiscardPolicy, StreamConfig
@@ -14,11 +18,15 @@ from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets.nats import Target
 from bucketcast.targets.nats import client as nats_client
+from bucketcast.targets.nats.answers import ANSWERS
+from bucketcast.targets.nats.jetstream import JetStream, _Error
 from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers import nats_stream as stream
+from tests.servers.machine import go_sources, ports
 from tests.servers.nats import LOGIN, TOKEN, NatsServer, StreamingServer
+from tests.servers.process import Process
 
 Make = Callable[..., Target]
 
@@ -126,6 +134,64 @@ def test_a_stream_that_confirms_nothing_is_refused(jetstream: NatsServer, make: 
     jetstream.use_streams(stream.replace_all)
     assert target.send(events(3)) == {}
     assert len(jetstream.received()) == 3
+
+
+@pytest.fixture
+def leaf(jetstream: NatsServer, servers_folder: Path) -> Iterator[str]:
+    """Start a leaf node of `jetstream`, whose domain is then `hub`; provide its address."""
+    folder = servers_folder / "nats-leaf"
+    numbers = ports(folder, "hub", "leaf")
+    hub, address = (f"127.0.0.1:{numbers[name]}" for name in ("hub", "leaf"))
+    file = folder / "leaf.conf"
+    file.write_text(f"""
+listen: "{address}"
+{LOGIN}
+jetstream {{ domain: leaf, store_dir: "{folder}/jetstream" }}
+leafnodes {{ remotes: [{{ url: "nats://{TOKEN}@{hub}" }}] }}
+""")
+
+    def check_ready() -> None:
+        socket.create_connection((address.partition(":")[0], numbers["leaf"])).close()
+
+    program = jetstream.process.arguments[0]
+    process = Process(
+        [program, "-c", str(file)], folder, ready=check_ready, not_ready_yet=(OSError,)
+    )
+    with jetstream.configured(f'{LOGIN}\nleafnodes {{ listen: "{hub}" }}', more="domain: hub"):
+        jetstream.use_streams(stream.replace_all)
+        process.start()
+        yield address
+        process.stop()
+
+
+def test_a_stream_behind_a_leaf_node_is_found_in_its_domain(
+    jetstream: NatsServer, leaf: str, make: Make
+) -> None:
+    target = make(jetstream.settings(address=leaf, jetstream_domain="hub"))
+    bounded(lambda: _until_probed(target))
+    assert target.send(events(3)) == {}
+    assert len(jetstream.received()) == 3
+    elsewhere = make(jetstream.settings(address=leaf))
+    assert "jetstream_domain" in probe_error(elsewhere)
+
+
+def _until_probed(target: Target) -> None:
+    """Wait until the leaf node has reached its hub."""
+    while True:
+        with suppress(DeliveryError):
+            return target.probe()
+        time.sleep(0.1)
+
+
+def test_every_error_of_jetstream_has_a_verdict() -> None:
+    folder = go_sources("nats-server", "github.com/nats-io/nats-server/v2")
+    told = msgspec.json.decode((folder / "server" / "errors.json").read_bytes())
+    assert len(told) > 100
+    for each in told:
+        error = JetStream._stream_error(_Error(each["code"], each["error_code"]), size=1)
+        listed = ANSWERS.find("", [str(each["error_code"]), str(each["code"])])
+        assert listed, each
+        assert type(error) is listed.verdict.error
 
 
 def test_server_without_jetstream_is_reported(streaming: StreamingServer, make: Make) -> None:

@@ -12,7 +12,7 @@ import pytest
 from nats.aio.client import RawCredentials
 from nats.aio.msg import Msg
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
 from bucketcast.targets.nats import Target
 from tests.contract.case import events
 from tests.contract.target_factory import target_factory
@@ -54,7 +54,7 @@ def test_forbidden_subject_is_reported(
     restricted = cast("NatsServer", server(name))
     with restricted.configured(USERS.format(rights='publish: "ev.mine"'), **ADMIN):
         error = reason(make(restricted.settings(**ALICE)), events(3))
-        assert type(error) is Retryable
+        assert type(error) is NotAuthorized
         assert 'violation for publish to "ev.events"; grant it to the user' in str(error)
         assert restricted.received() == []
         allowed = make(restricted.settings(**ALICE, subject="ev.mine"))

@@ -1,5 +1,6 @@
 """NSQ alone: topics, limits, permissions, and the connection to nsqd."""
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -13,10 +14,13 @@ from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.nsq import Target
+from bucketcast.targets.nsq.answers import ANSWERS
 from bucketcast.targets.nsq.client import UNCONFIRMED
+from bucketcast.targets.nsq.errors import Refused, delivery_error
 from tests.contract.case import HANGS_AFTER, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Arrival, Server
+from tests.servers.machine import go_sources
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
 
 
@@ -244,3 +248,14 @@ class FakeNsqd:
             with suppress(ConnectionResetError):
                 while (data := connection.recv(65_536)) and self._reads_on:
                     self.received += data
+
+
+def test_every_code_of_nsqd_has_a_verdict() -> None:
+    source = go_sources("nsqd", "github.com/nsqio/nsq") / "nsqd" / "protocol_v2.go"
+    codes = set(re.findall(r'"(E_[A-Z_]+)', source.read_text(encoding="utf-8")))
+    assert len(codes) > 10
+    for code in codes:
+        listed = ANSWERS.find("", [code])
+        assert listed, code
+        error = delivery_error(Refused(f"{code} it"), "there", connecting=False)
+        assert type(error) is listed.verdict.error

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import socket
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -40,6 +41,13 @@ def find_program(name: str, *patterns: str) -> str:
     if found is None:
         raise MissingProgramError(name)
     return found
+
+
+def go_sources(program: str, module: str) -> Path:
+    """Return the folder of a module that a server is built from."""
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+    folder = Path(__file__).parent / "go" / program
+    return Path(subprocess.check_output(command, cwd=folder, text=True).strip())
 
 
 def ports(folder: Path, *names: str) -> dict[str, int]:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from unittest.mock import Mock, patch
 
 import confluent_kafka
+import nats.errors
 import pika.exceptions
 import pika.spec
 import wsproto.utilities
@@ -31,6 +32,7 @@ from bucketcast.targets.mqtt import errors as mqtt
 from bucketcast.targets.mqtt.client import REFUSED, Refused
 from bucketcast.targets.mqtt.protocol import Response, decode_connack
 from bucketcast.targets.mqtt.websocket import _receive_events
+from bucketcast.targets.nats import errors as nats_errors
 from tests.unit.samples import event
 
 Answer = tuple[str, DeliveryError]
@@ -100,6 +102,16 @@ def of_wsproto() -> Iterator[Answer]:
             yield each.__name__, mqtt.delivery_error(error, "there")
 
 
+def of_nats() -> Iterator[Answer]:
+    for each in exceptions(nats.errors):
+        error = type(
+            each.__name__,
+            (each,),
+            {"__init__": Mock(return_value=None), "__str__": Mock(return_value="it")},
+        )
+        yield each.__name__, nats_errors.delivery_error(error(), "there", connecting=False)
+
+
 OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {
     "amqp": of_amqp,
     "kafka": of_kafka,
@@ -109,5 +121,6 @@ OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {
     "amqp": of_pika,
     "kafka": of_confluent,
     "mqtt": of_wsproto,
+    "nats": of_nats,
 }
 """The exceptions that the client's library can raise."""

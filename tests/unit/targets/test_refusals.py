@@ -21,7 +21,6 @@ from bucketcast.targets.elasticsearch import errors as elasticsearch
 from bucketcast.targets.mysql import errors as mysql
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
-from bucketcast.targets.nsq import errors as nsq_errors
 from bucketcast.targets.nsq.batch import Limits
 from bucketcast.targets.postgres import errors as postgres
 from bucketcast.targets.redis import errors as redis
@@ -53,8 +52,6 @@ def of_nats() -> Iterator[DeliveryError]:
 
 def of_nsq() -> Iterator[DeliveryError]:
     yield Limits(message=1).rejection(LARGE)
-    for code in nsq_errors._HINTS:
-        yield nsq_errors.delivery_error(nsq_errors.Refused(f"{code} it"), "there")
 
 
 def of_postgres() -> Iterator[DeliveryError]:

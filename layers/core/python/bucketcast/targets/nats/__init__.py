@@ -11,6 +11,7 @@ When an event counts as delivered depends on the mode:
 * `jetstream = "on"`: the stream that has the subject has stored the message. The stream must exist,
   for example by `nats stream add events --subjects bucketevents`; until then events wait. It drops
   duplicates within its duplicate window, by their id.
+  Behind a leaf node it may be in another domain, which `jetstream_domain` names.
 * `streaming = "on"`: a NATS Streaming server has stored the message in the channel with the
   subject's name. Its messages have no headers. NATS Streaming has been unsupported since June 2023;
   how to migrate to JetStream is at the end.
@@ -143,7 +144,7 @@ class Target(base.Connected["Client"]):
         if settings.jetstream:
             from bucketcast.targets.nats.jetstream import JetStream  # noqa: PLC0415
 
-            return JetStream(connection, settings.subject)
+            return JetStream(connection, settings.subject, settings.jetstream_domain)
         from bucketcast.targets.nats.core import Core  # noqa: PLC0415
 
         binary = self.shape.attributes is not None

@@ -70,9 +70,7 @@ class Client:
         try:
             self._loop.run_until_complete(bounded())
         except RAISED as error:
-            raise delivery_error(
-                error, self._settings, self._where, connecting=connecting
-            ) from None
+            raise delivery_error(error, self._where, connecting=connecting) from None
         self._last_used = time.time()
 
     def is_usable(self) -> bool:

@@ -5,7 +5,8 @@ from contextlib import suppress
 import msgspec
 from nats import errors
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
+from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.batch import DEFAULT_MAX_PAYLOAD, Batch, Message
 from bucketcast.targets.nats.connection import Connection, encode_publish
 from bucketcast.targets.nats.core import Core
@@ -14,11 +15,7 @@ from bucketcast.targets.nats.in_flight import InFlight
 IN_FLIGHT = 500
 """Messages in flight at a time; a server buffers 10,000 for a stream."""
 LOOK_UP_SECONDS = 1.0
-PAUSE = 1.0
-"""Seconds to wait for an overloaded stream."""
 
-_STREAMS = "$JS.API.STREAM.LIST"
-_TOO_MANY_REQUESTS = 429
 _TOO_LARGE = 10_054
 _NO_RESPONDERS = b"NATS/1.0 503"
 
@@ -49,8 +46,9 @@ _decode = msgspec.json.Decoder(_Response).decode
 class JetStream(Core):
     """Publishes to the stream that has the subject; see `Core`."""
 
-    def __init__(self, connection: Connection, subject: str) -> None:
+    def __init__(self, connection: Connection, subject: str, domain: str = "") -> None:
         super().__init__(connection, subject, needs_headers=True)
+        self._list = f"$JS.{domain}.API.STREAM.LIST" if domain else "$JS.API.STREAM.LIST"
         self._in_flight = InFlight(connection, IN_FLIGHT, self._parse_reply)
 
     async def open(self) -> None:
@@ -71,14 +69,16 @@ class JetStream(Core):
         try:
             streams = await self._streams()
         except errors.NoRespondersError:
-            raise Retryable("JetStream is off in this server, or for this account") from None
+            raise Retryable(
+                "JetStream is off in this server or account, or jetstream_domain names another"
+            ) from None
         if streams is not None and not streams:
             raise self._missing_stream()
 
     async def _streams(self) -> list[_Stream] | None:
         """Return the streams with the subject; None if the user may not look them up.
 
-        A stream of another account or domain is not among them, and confirms all the same.
+        A stream of another account is not among them, and confirms all the same.
 
         Raises:
             Retryable: one of them confirms nothing.
@@ -86,7 +86,7 @@ class JetStream(Core):
         payload = msgspec.json.encode({"subject": self.subject})
         try:
             reply = await self.connection.await_reply(
-                self.connection.request(_STREAMS, payload, timeout=LOOK_UP_SECONDS)
+                self.connection.request(self._list, payload, timeout=LOOK_UP_SECONDS)
             )
         except errors.Error:
             if self.connection.permission_error is None:
@@ -112,17 +112,14 @@ class JetStream(Core):
 
     @staticmethod
     def _stream_error(error: _Error, size: int) -> DeliveryError:
-        reason = f"the stream refused it: {error.description}"
-        if error.code == _TOO_MANY_REQUESTS:
-            return Throttled(reason, after=PAUSE)
-        if error.err_code == _TOO_LARGE:
-            if size > DEFAULT_MAX_PAYLOAD:
-                return Rejected.anywhere(f"{reason}: {size} bytes")
-            return Retryable(f"{reason}: {size} bytes; raise --max-msg-size of the stream")
-        return Retryable(reason)
+        codes = (str(error.err_code), str(error.code))
+        reason = ANSWERS.error("the stream refused it", error.description, codes)
+        if error.err_code == _TOO_LARGE and size > DEFAULT_MAX_PAYLOAD:
+            return Rejected.anywhere(f"{reason}: {size} bytes")
+        return reason
 
     def _missing_stream(self) -> Retryable:
         return Retryable(
             f"no stream has the subject '{self.subject}': create one, for example by `nats stream "
-            f"add events --subjects {self.subject}`"
+            f"add events --subjects {self.subject}`, or name its domain in jetstream_domain"
         )

@@ -47,6 +47,9 @@ class NatsSettings(options.Common, options.TlsSwitched):
         example="10s",
     )
     jetstream: OnOff = option("whether a stream acknowledges each message", default="off")
+    jetstream_domain: str = option(
+        "the domain of the stream, if it is not the server's own", default="", example="hub"
+    )
     streaming: OnOff = option("whether the server is a NATS Streaming server", default="off")
     streaming_enable: OnOff = option("the same as streaming, as in MinIO's guide", default="off")
     streaming_cluster_id: str = option(
@@ -112,6 +115,7 @@ def _login_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
 def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
     for key, form, allowed in (
         ("subject", _SUBJECT, "words joined by dots, without spaces and the wildcards * and >"),
+        ("jetstream_domain", _CLUSTER, "A-Z, a-z, 0-9, '_' and '-'"),
         ("streaming_cluster_id", _CLUSTER, "A-Z, a-z, 0-9, '_' and '-'"),
     ):
         value = getattr(settings, key)

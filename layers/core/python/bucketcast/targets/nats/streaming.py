@@ -10,8 +10,9 @@ import uuid
 from nats import errors
 from nats.aio.msg import Msg
 
-from bucketcast.errors import DeliveryError, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.targets.nats import protobuf
+from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.batch import Batch, Message
 from bucketcast.targets.nats.connection import NEVER, Connection, encode_publish
 from bucketcast.targets.nats.core import Core
@@ -22,7 +23,6 @@ _PROTOCOL = 1
 _OVERHEAD = 80
 """Bytes at most: a message's id, and the tags of its fields."""
 _ID_TAG = b"\x0a"
-_UNREGISTERED = "invalid publish request"
 
 
 class Streaming(Core):
@@ -102,9 +102,7 @@ class Streaming(Core):
             return _wrong_server(error)
         if not data:  # NATS's own reply if a subject has no subscriber
             return NotConnected("the NATS Streaming server is gone")
-        if _UNREGISTERED in message:
-            return NotConnected(f"the server does not know this client any more: {message}")
-        return Retryable(message) if message else None
+        return ANSWERS.error("NATS Streaming", message, ("streaming",)) if message else None
 
 
 def _wrong_server(error: ValueError) -> NotConnected:

@@ -113,7 +113,9 @@ class Target(base.Connected["Client"]):
         return len(events), None
 
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        return delivery_error(error, self.where) if isinstance(error, RAISED) else None
+        if not isinstance(error, RAISED):
+            return None
+        return delivery_error(error, self.where, connecting=self._open is None)
 
     def _connect(self) -> "Client":
         from bucketcast.targets.nsq.client import Client  # noqa: PLC0415 - needs sockets and ssl

@@ -1,0 +1,72 @@
+"""What becomes of an event by what the server or nats-py says.
+
+The numbers are those of JetStream's errors, with HTTP's 429 beside them; `streaming` is an error of
+NATS Streaming, which has no numbers. Words are the server's, and the names nats-py's classes.
+"""
+
+from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+
+_LOGIN = (
+    "token, username with password, nkey_seed or user_credentials must be one that the server knows"
+)
+_FIRST = "does the server want tls_handshake_first = on?"
+
+ANSWERS = Answers(
+    Answer(Verdict.LOGIN, "Error", "grant it to the user", ("permissions violation",)),
+    Answer(
+        Verdict.LOGIN,
+        "Error",
+        _LOGIN,
+        ("authorization", "Authorization", "authentication", "Authentication"),
+    ),
+    Answer(Verdict.LOGIN, "AuthorizationError InvalidUserCredentialsError", _LOGIN),
+    Answer(Verdict.SETTINGS, "BadSubjectError", "see subject"),
+    Answer(Verdict.SETTINGS, "10054", "raise --max-msg-size of the stream"),
+    Answer(Verdict.SETTINGS, "10035 10039 10076", "turn JetStream on, or jetstream off"),
+    Answer(
+        Verdict.AWAY,
+        "SecureConnWantedError",
+        "this server does not encrypt: enable TLS there, or leave out tls and the certificates",
+    ),
+    Answer(Verdict.SLOWER, "429 10008 10023 OutboundBufferLimitError"),
+    Answer(
+        Verdict.AWAY,
+        "streaming",
+        "the server does not know this client any more",
+        ("invalid publish request",),
+    ),
+    Answer(
+        Verdict.AWAY,
+        "ConnectionClosedError ConnectionDrainingError ConnectionReconnectingError JsonParseError "
+        "NoServersError ProtocolError SecureConnFailedError SecureConnRequiredError "
+        "ServerNotInPoolError SlowConsumerError StaleConnectionError",
+    ),
+    Answer(Verdict.SILENT, "DrainTimeoutError FlushTimeoutError"),
+    # What a stream says of one message or to administrators, and what only subscribers meet.
+    Answer(
+        Verdict.AGAIN,
+        "10002-10228 streaming BadHeaderError BadSubscriptionError BadTimeoutError "
+        "InvalidCallbackTypeError MaxPayloadError MsgAlreadyAckdError NoRespondersError "
+        "NotJSMessageError",
+    ),
+    connections=(
+        Answer(
+            Verdict.AWAY,
+            hint="the server does not start with TLS: leave out tls_handshake_first",
+            words=("WRONG_VERSION_NUMBER",),
+        ),
+        Answer(
+            Verdict.SILENT,
+            "TimeoutError",
+            f"is the address right, does its network let this function in? {_FIRST}",
+        ),
+        Answer(
+            Verdict.AWAY,
+            "UnexpectedEOF ConnectionError",
+            "does the server want a client certificate, or another one than client_cert?",
+        ),
+        Answer(Verdict.AWAY, "Error", "is this a NATS server?", ("expecting INFO",)),
+        *of_connections("the server", "address", _FIRST),
+        Answer(Verdict.AWAY, "Error"),
+    ),
+)
