@@ -101,10 +101,13 @@ def test_mc_watches_a_bucket_and_all_buckets(
             )
 
 
-def test_functions_listen_at_a_url_of_its_own(system: System, prefix: str) -> None:
+def test_ten_listeners_of_one_filter_each_hear_everything_at_the_functions_url(
+    system: System, prefix: str
+) -> None:
     """As on AWS, where a call ends after its events; the gateway's function names that URL."""
     target = f"/uploads?events={quote(PUTS)}&prefix={quote(prefix, safe='')}"
     port = urlsplit(system.environment["AWS_ENDPOINT_URL"]).port or 0
+    keys, late = {f"{prefix}{number}" for number in range(12)}, f"{prefix}late"
 
     def get(output: str) -> tuple[int, bytes]:
         # The local AWS finds a function by its host name.
@@ -112,46 +115,19 @@ def test_functions_listen_at_a_url_of_its_own(system: System, prefix: str) -> No
         status, _, body = call(system, "GET", target, host=host, port=port)
         return status, body
 
-    status, body = get("GatewayUrl")
-    assert (status, system.outputs["ListenUrl"].encode() in body) == (400, True)
-
-    def hear() -> bytes:
-        """Call again when a call has ended without events, as clients do."""
-        for _ in range(8):
-            status, body = get("ListenUrl")
-            assert status == 200
-            if body.strip():
-                break
-        return body
-
-    with ThreadPoolExecutor(1) as threads:
-        before = listeners(system)
-        answer = threads.submit(hear)
-        until_listening(system, before)
-        system.put("uploads", f"{prefix}1")
-        heard = json.loads(answer.result())
-    assert [each["s3"]["object"]["key"] for each in heard["Records"]] == [f"{prefix}1"]
-
-
-def test_ten_listeners_of_one_filter_each_hear_everything_on_lambda(
-    system: System, prefix: str
-) -> None:
-    target = f"/uploads?events={quote(PUTS)}&prefix={quote(prefix, safe='')}"
-    host = urlsplit(system.outputs["ListenUrl"]).netloc
-    port = urlsplit(system.environment["AWS_ENDPOINT_URL"]).port or 0
-    keys = {f"{prefix}{number}" for number in range(12)}
-
     def hear(keys: set[str]) -> set[str]:
         """Call again until all is heard, as clients do."""
         heard: set[str] = set()
         deadline = time.monotonic() + 90
         while not keys <= heard and time.monotonic() < deadline:
-            status, _, body = call(system, "GET", target, host=host, port=port)
+            status, body = get("ListenUrl")
             assert status == 200, body
             records = [json.loads(line)["Records"] for line in body.splitlines() if line.strip()]
             heard |= {each["s3"]["object"]["key"] for lines in records for each in lines or ()}
         return heard
 
+    status, body = get("GatewayUrl")
+    assert (status, system.outputs["ListenUrl"].encode() in body) == (400, True)
     before = listeners(system)
     with ThreadPoolExecutor(10) as threads:
         heard = [threads.submit(hear, keys) for _ in range(10)]
@@ -159,7 +135,6 @@ def test_ten_listeners_of_one_filter_each_hear_everything_on_lambda(
         for key in sorted(keys):
             system.put("uploads", key)
         assert [each.result() for each in heard] == [keys] * 10
-    late = f"{prefix}late"
     system.put("uploads", late)
     assert late in hear({late}), "it was put while nobody was connected"
 

@@ -18,7 +18,7 @@ from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.users import Account
-from bucketcast.web.authentication import Authenticator
+from bucketcast.web.authentication import AUDITED, Authenticator
 from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
 from tests.unit.dynamic_targets.account import add_dynamic_targets
@@ -47,7 +47,9 @@ class Server:
     def __call__(
         self, method: str, path: str, body: bytes = b"", *, region: str = ""
     ) -> tuple[int, dict[str, str], bytes]:
+        self.audited: dict[str, Any] = {"changed": []}
         scope = scope_of(signed(method, PREFIX + path, body, region=region))
+        scope[AUDITED] = self.audited
         response = answer(self.app, scope, body)
         return response.status, response.headers, response.body
 
@@ -89,6 +91,9 @@ def test_set_creates_a_target_and_get_shows_it(server: Server, aws: MotoAws) -> 
     arn = TopicArn("r", "", "t")
     topics_of("Bucketcast", TABLE, aws).put(arn, lambda *_: DesiredTopic("ann", topic))
     assert server.put("/set-config-kv", SET) == (200, "")
+    assert server.audited["action"] == "PUT /set-config-kv"
+    assert (server.audited["bucket"], server.audited["resource"]) == ("", "notify_redis:1")
+    assert sorted(server.audited["changed"]) == ["address", "format", "key", "password"]
     printed = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
     assert printed.startswith('notify_redis:1 address="cache.example.org:6379" key="events" ')
     assert f'password="{REDACTED}"' in printed

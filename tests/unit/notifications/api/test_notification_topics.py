@@ -68,10 +68,9 @@ def disable_all(aws: MotoAws) -> None:
 def test_put_stores_topics_by_their_stored_arn_beside_targets(
     notifications: Notifications, aws: MotoAws
 ) -> None:
-    notifications.put("uploads", config(QUEUE), ANN)
-    notifications.put(
-        "uploads", config(topic("one", arn="arn:aws:sns:default::photos"), topic("two")), ANN
-    )
+    assert notifications.put("uploads", config(QUEUE), ANN) == [HOOK]
+    given = config(topic("one", arn="arn:aws:sns:default::photos"), topic("two"))
+    assert notifications.put("uploads", given, ANN) == [TOPIC], "HOOK's rule has not changed"
     assert ids(notifications.get("uploads")) == ["q", "one", "two"]
     assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in notifications.get("uploads", "one")
     named = {rule.name: rule.arn for rule in Rules(TABLE, aws.dynamodb).of("uploads")}

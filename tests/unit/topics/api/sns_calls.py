@@ -18,7 +18,7 @@ from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
-from bucketcast.web.authentication import Authenticator
+from bucketcast.web.authentication import AUDITED, Authenticator
 from bucketcast.web.secure import SecureCalls, secure
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
 from tests.unit.web.requests import REGION, answer, ready
@@ -63,7 +63,9 @@ class Server:
         """Let the application answer a request."""
         parts = urlsplit(target)
         lower = {"host": "gateway.example:9100", **{k.lower(): v for k, v in headers.items()}}
+        self.audited: dict[str, Any] = {}
         scope = {
+            AUDITED: self.audited,
             "type": "http",
             "method": method,
             "scheme": "http",

@@ -85,12 +85,14 @@ def test_creating_again_replaces_all_attributes(ann: Any) -> None:
     ],
 )
 def test_set_changes_one_attribute_only(
-    ann: Any, key: str, text: str, where: str | None, expected: object
+    ann: Any, server: Server, key: str, text: str, where: str | None, expected: object
 ) -> None:
     given = {name: value for name, value in FULL.items() if name != "verify-ssl"}
     ann.create_topic(Name="t1", Attributes=given)
     before = read(ann)
     ann.set_topic_attributes(TopicArn=T1, AttributeName=key, AttributeValue=text)
+    audited = [server.audited[name] for name in ("action", "resource", "changed")]
+    assert audited == ["SetTopicAttributes", T1, [key]]
     after = read(ann)
     attributes, part = (after, key) if where is None else (after["EndPoint"], where)
     assert attributes.pop(part) == expected
