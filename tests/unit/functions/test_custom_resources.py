@@ -41,7 +41,10 @@ OTHERS = {
         }
     ]
 }
-LETS_S3 = '{"Statement": {"Effect": "Allow", "Principal": {"Service": "s3.amazonaws.com"}}}'
+LETS_S3 = (
+    '{"Statement": {"Effect": "Allow", "Action": "sqs:Send*", '
+    '"Principal": {"Service": "s3.amazonaws.com"}}}'
+)
 CONTEXT = lambda_context()
 
 
@@ -135,6 +138,7 @@ def test_refusals_that_pass_are_waited_for(s3: Any, put: Mock, refusals: list[Ex
     [
         (OTHERS, "", LETS_S3, ""),
         (OTHERS, "", LETS_S3.replace("s3", "sns"), "the policy of .* does not let s3"),
+        (OTHERS, "", LETS_S3.replace("Send", "Get"), "the policy of .* does not let s3"),
         ({}, "", LETS_S3, "Unable to validate"),
         (OTHERS, "k", LETS_S3, "Unable to validate"),
     ],

@@ -126,11 +126,6 @@ def test_certificate_may_be_text() -> None:
     assert "PEM text" in refusal(push_endpoint="https://h", ca_location="/etc/ssl/ca.pem")
 
 
-def test_attributes_of_an_item_have_a_size_limit() -> None:
-    with pytest.raises(TopicError, match="at most 200,000"):
-        parse_attributes({"OpaqueData": "x" * 200_001})
-
-
 def test_has_login_accepts_invalid_attributes() -> None:
     assert has_login({"push-endpoint": "amqp://u:p@r"})
     assert has_login({"password": "x"})

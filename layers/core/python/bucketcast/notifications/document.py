@@ -201,7 +201,7 @@ def require_allowed(queue: str, policy: str, service: str, source_arn: str) -> N
     Raises:
         BucketcastError: the policy does not allow the service to write for the source.
     """
-    if not allows(policy, service, source_arn):
+    if not allows(policy, service, source_arn, "sqs:SendMessage"):
         raise BucketcastError(
             f"the policy of {queue} does not let {service} write for {source_arn}: write it again, "
             "as the stack's template has it"
