@@ -305,7 +305,7 @@ NEWEST = b"\x00\x04MQTT\x05"
 @pytest.mark.parametrize(
     ("answer", "reason", "tried"),
     [
-        (b"", "know an older version only .see version", [NEWEST]),
+        (b"", "know this version .see version", [NEWEST]),
         (
             b"\x20\x02\x00\x01",
             "unsupported protocol version .* set version to one",

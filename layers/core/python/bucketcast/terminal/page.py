@@ -94,12 +94,12 @@ def _answers(kind: str) -> str:
     name = f"bucketcast.targets.{kind}.answers"
     if find_spec(name) is None:
         return ""
-    lines = ["## What becomes of an event, answer by answer", ""]
+    lines = ["## Answer by answer", ""]
     for verdict in Verdict:
         own = [each.shown for each in import_module(name).ANSWERS.own if each.verdict is verdict]
         shown = "all others" if verdict is Verdict.AGAIN else "; ".join(own)
         if shown:
-            lines.append(f"* **{verdict.value}**: {shown}")
+            lines.append(f"* **{verdict.fate}**: {shown}")
     return "\n".join(lines)
 
 

@@ -28,32 +28,20 @@ class TooLargeError(Retryable):
 
 
 class Verdict(Enum):
-    """What an answer says; the value is what becomes of the event, for a reader."""
+    """What an answer says: what becomes of the event, for a reader, and its error."""
 
-    EVENT = "its own fault: dead-lettered"
-    HALVE = "too large: sent again in halves, alone dead-lettered"
-    SETTINGS = "waits for other settings, or another server"
-    LOGIN = "waits for a login or a right, read again at each try"
-    SLOWER = "waits as long as the server asks"
-    AWAY = "waits, as all others, until somebody is there"
-    SILENT = "no answer: sent again, perhaps twice"
-    AGAIN = "sent again, alone"
+    EVENT = "its own fault: dead-lettered", Rejected
+    HALVE = "too large: halved, alone dead-lettered", TooLargeError
+    SETTINGS = "waits for settings, here or there", Retryable
+    LOGIN = "waits for a login or right", NotAuthorized
+    SLOWER = "waits as asked", Throttled
+    AWAY = "nobody there: all wait", NotConnected
+    SILENT = "no answer: sent again", TimedOut
+    AGAIN = "sent again, alone", Retryable
 
-    @property
-    def error(self) -> type[DeliveryError]:
-        return _ERRORS[self]
-
-
-_ERRORS: dict[Verdict, type[DeliveryError]] = {
-    Verdict.EVENT: Rejected,
-    Verdict.HALVE: TooLargeError,
-    Verdict.SETTINGS: Retryable,
-    Verdict.LOGIN: NotAuthorized,
-    Verdict.SLOWER: Throttled,
-    Verdict.AWAY: NotConnected,
-    Verdict.SILENT: TimedOut,
-    Verdict.AGAIN: Retryable,
-}
+    def __init__(self, fate: str, error: type[DeliveryError]) -> None:
+        self.fate = fate
+        self.error = error
 
 
 class Answer(NamedTuple):

@@ -7,7 +7,7 @@ are answers to a websocket.
 from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
 
 _LOGIN = "see username and password, and whether the broker lets this user in with this client_id"
-_SCHEME = "does the broker's scheme suit its port?"
+_SCHEME = "does the broker's scheme suit its port, and does it know this version (see version)?"
 
 ANSWERS = Answers(
     Answer(Verdict.LOGIN, "0x87", f"let the user publish to the topic; at the login {_LOGIN}"),
@@ -28,11 +28,6 @@ ANSWERS = Answers(
     ),
     connections=(
         Answer(Verdict.AWAY, "HandshakeError", "see the path of broker, and its port"),
-        Answer(
-            Verdict.AWAY,
-            "ConnectionClosedError",
-            f"{_SCHEME} Does it want a client_cert, or know an older version only (see version)?",
-        ),
         Answer(Verdict.AWAY, "Malformed", _SCHEME),
         *of_connections("the broker", "broker", _SCHEME),
     ),

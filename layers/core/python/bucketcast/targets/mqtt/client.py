@@ -1,7 +1,6 @@
 """A session with a broker, without an MQTT library: see docs/adr/0013."""
 
 import contextlib
-import ssl
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,10 +30,6 @@ class Refused(Exception):
         words = [str(response.properties.get(name, "")) for name in names]
         super().__init__(" ".join(filter(None, words)))
         self.code = response.code
-
-
-class ConnectionClosedError(ConnectionError):
-    """The broker closed the connection instead of answering the login."""
 
 
 def is_unsupported_version(error: Exception) -> bool:
@@ -110,11 +105,8 @@ class Client:
 
     def log_in(self, login: Login, deadline: float) -> None:
         """Open the session, and adopt the limits that the broker announces."""
-        try:
-            self.write(protocol.encode_connect(login), deadline)
-            ((kind, body), *_) = self.read(deadline)
-        except (ConnectionError, ssl.SSLEOFError):
-            raise ConnectionClosedError("the broker closed the connection at the login") from None
+        self.write(protocol.encode_connect(login), deadline)
+        ((kind, body), *_) = self.read(deadline)
         if kind != protocol.CONNACK or len(body) < 2:  # noqa: PLR2004 - flags and code
             raise Malformed("the answer to CONNECT is something else")
         response = protocol.decode_connack(body)
