@@ -3,17 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import Csv, OnOff
 from bucketcast.targets.base.options import ValidationError
-
-RESERVED: Final = (
-    "{} of the account's concurrent executions are reserved, by [ingest] reserved_concurrency and "
-    "[gateway] reserved_concurrency and listen_concurrency; a new account, limited to 10, has none "
-    "to reserve, and refuses the deploy until each is 0"
-)
 
 
 def bucket_pattern(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from bucketcast import targets
-from bucketcast.config import alarms, gateway, ingest, pipeline, trail
+from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.bucket import Bucket
 from bucketcast.config.deployable import deploy_errors
@@ -74,8 +74,6 @@ class Reader:
             options[name] = options[name] or read(TABLES[name], {})  # what is wrong is an error
         if target_configs and not tables.local:
             tables.notes += [] if options["alarms"] else [alarms.NO_RECIPIENT]
-            if count := options["ingest"].reserved_concurrency + options["gateway"].reserved:
-                tables.notes.append(gateway.RESERVED.format(count))
         options["dynamic_targets"] = options["dynamic_targets"].with_kinds()
         deployment = Deployment(
             **vars(stack),

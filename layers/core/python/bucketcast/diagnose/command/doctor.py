@@ -1,14 +1,18 @@
 """`bucketcast doctor`: what is wrong with the deployment, and what to do."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import click
 from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws
+from bucketcast.config import load
 from bucketcast.deployment import Deployed
 from bucketcast.destination import short_name
+from bucketcast.diagnose.aws import before_deploy as before
 from bucketcast.diagnose.aws import buckets, queues, report_unread, targets
 from bucketcast.finding import Finding
 from bucketcast.terminal import params
@@ -30,8 +34,14 @@ _AREAS: Final[Mapping[str, _Check]] = {
 @click.command()
 @click.option("--all", "show_all", is_flag=True, help="Also show checks that are in order.")
 @params.wait("Time that a target's function has to check its target.", WAIT_SECONDS)
+@click.option(
+    "--before-deploy",
+    is_flag=True,
+    help="Check instead what a deploy of the configuration would be refused for after minutes.",
+)
+@params.config_file
 @shared
-def command(out: Output, *, show_all: bool, wait: int) -> int:
+def command(out: Output, *, show_all: bool, wait: int, before_deploy: bool, path: Path) -> int:
     """Find what is wrong with the deployment, and say what to do.
 
     Checks dead letters, who may write to the ingress queue, how buckets are connected,
@@ -44,16 +54,21 @@ def command(out: Output, *, show_all: bool, wait: int) -> int:
     Example:
       bucketcast doctor
       bucketcast doctor --all --json
+      bucketcast doctor --before-deploy --file production.toml
     """  # noqa: D301 - click reads the character
-    deployment, aws = out.deployed(read_seconds=wait)
     findings: list[Finding] = []
-    for area, check in _AREAS.items():
-        out.note(f"checking {area} …")
-        findings += report_unread(area, "AWS", check(deployment, aws))
+    if before_deploy:
+        config = load(path, os.environ, local=False)
+        findings += before.findings(config, out.stack, out.aws())
+    else:
+        deployment, aws = out.deployed(read_seconds=wait)
+        for area, check in _AREAS.items():
+            out.note(f"checking {area} …")
+            findings += report_unread(area, "AWS", check(deployment, aws))
     findings = _by_subject(findings)
     failed = any(finding.status == "error" for finding in findings)
     listed = [finding for finding in findings if show_all or finding.status != "ok"]
-    _show(out, deployment.stack, listed, len(findings))
+    _show(out, out.stack, listed, len(findings))
     return int(failed)
 
 
