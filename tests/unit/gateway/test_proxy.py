@@ -10,7 +10,7 @@ import pytest
 
 from bucketcast.web.errors import S3Error
 from tests.unit.gateway.application import proxy_to
-from tests.unit.web.requests import Response, Wire, authenticator, scope_of, signed
+from tests.unit.web.requests import Response, Wire, authenticator, presigned, scope_of, signed
 
 
 @pytest.mark.anyio
@@ -80,3 +80,25 @@ async def test_a_body_ends_with_the_rights_of_its_user(
             await proxy(admitted, Response())
         await is_closed.wait()
     assert aborted.is_set()
+
+
+@pytest.mark.anyio
+async def test_headers_in_a_presigned_query_are_headers_at_s3() -> None:
+    calls: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async def call(query: str) -> None:
+        scope = scope_of(presigned("PUT", f"/photos/a?{query}"))
+        await proxy(await authenticator().authenticate(scope, Wire(b"")), Response())
+
+    async with proxy_to(serve) as proxy:
+        await call("x-id=PutObject&X-Amz-Acl=private&x-amz-meta-note=a%20%C3%A9&X-Amz-Meta-B=c%2Cd")
+        with pytest.raises(S3Error, match="a header in the query holds a control character"):
+            await call("x-amz-meta-note=a%0D%0Ax-amz-acl:public-read")
+    line, *headers = calls[0].decode().splitlines()
+    assert line == "PUT /photos/a?x-id=PutObject HTTP/1.1"
+    assert {"x-amz-acl: private", "x-amz-meta-note: a é", "x-amz-meta-b: c,d"} <= set(headers)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from bucketcast.gateway.forwarded import forwarded_headers, forwarded_query
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
@@ -30,43 +31,10 @@ _PIECE_BYTES: Final = 65_536
 _CONNECT_SECONDS: Final = 5.0
 _SILENT_SECONDS: Final = 300.0
 _KEPT_SECONDS: Final = 3.0  # less than any server keeps an idle connection
-_REPLACED: Final = frozenset(
-    {
-        "authorization",
-        "connection",
-        "content-length",
-        "date",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authorization",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "x-amz-content-sha256",
-        "x-amz-date",
-        "x-amz-decoded-content-length",
-        "x-amz-security-token",
-    }
-)
 _DROPPED: Final = frozenset(
     {b"connection", b"date", b"keep-alive", b"transfer-encoding", b"upgrade"}
 )
 """Headers of S3's answer that are the server's own: of one hop, and the time."""
-_IN_QUERY: Final = frozenset(
-    f"X-Amz-{name}"
-    for name in (
-        "Algorithm",
-        "Content-Sha256",
-        "Credential",
-        "Date",
-        "Expires",
-        "Security-Token",
-        "Signature",
-        "SignedHeaders",
-    )
-)
 _PREFLIGHT: Final = (
     "access-control-request-headers",
     "access-control-request-method",
@@ -103,11 +71,9 @@ class Proxy:
             # A client may send slowly, and the user may have lost the right by now.
             await request.confirm()
         framed = isinstance(content, _StreamedBody) and content.framed
-        headers = _headers(call, body, length, framed=framed)
+        headers = forwarded_headers(call, body, length, framed=framed)
         path = _path(call)
-        query = "&".join(
-            part for part in call.query.split("&") if part.partition("=")[0] not in _IN_QUERY
-        )
+        query = forwarded_query(call)
         headers["host"] = self._host
         sign(call.method, path, query, headers, await self._credentials(), self._region)
         target = f"{path}{'?' * bool(query)}{query}"
@@ -223,30 +189,6 @@ async def _content(
             body.payload.finish()
         return content or None, length
     return _StreamedBody(body, framed=False), length
-
-
-def _headers(
-    call: RawRequest, body: RequestBody, length: int | None, *, framed: bool
-) -> dict[str, str]:
-    forwarded = {name: value for name, value in call.headers.items() if name not in _REPLACED}
-    if isinstance(body.payload, Chunked):
-        encodings = [part.strip() for part in forwarded.pop("content-encoding", "").split(",")]
-        encodings = [part for part in encodings if part and part != "aws-chunked"]
-        if framed:
-            encodings.insert(0, "aws-chunked")
-        if encodings:
-            forwarded["content-encoding"] = ",".join(encodings)
-    if framed:
-        forwarded["x-amz-content-sha256"] = Chunked.digest
-        forwarded["x-amz-decoded-content-length"] = str(body.payload.length)
-        return forwarded
-    forwarded.pop("x-amz-trailer", None)
-    forwarded["x-amz-content-sha256"] = (
-        "UNSIGNED-PAYLOAD" if isinstance(body.payload, Chunked) else body.payload.digest
-    )
-    if length or call.method in ("PUT", "POST"):
-        forwarded["content-length"] = str(length)
-    return forwarded
 
 
 async def _send_response(

@@ -22,7 +22,12 @@ from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.info import server_info
 from bucketcast.topics.aws.metrics import Pubsub, read_pubsub
-from bucketcast.web.authentication import AuthenticatedRequest, Authenticator, FindAccount
+from bucketcast.web.authentication import (
+    AUDITED,
+    AuthenticatedRequest,
+    Authenticator,
+    FindAccount,
+)
 from bucketcast.web.errors import S3Error
 from bucketcast.web.threads import in_thread
 
@@ -81,9 +86,10 @@ class Admin:
 
     def _route(self, work: Work) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            authenticated = await self._authenticator.authenticate(request.scope, request.receive)
             action = f"{request.method} {request.url.path.removeprefix(PREFIX)}"
-            authenticated.audited.update(action=action[:_LONGEST], bucket="")
+            request.scope.setdefault(AUDITED, {})["action"] = action[:_LONGEST]
+            authenticated = await self._authenticator.authenticate(request.scope, request.receive)
+            authenticated.audited["bucket"] = ""
             authenticated.need_admin()
             account = await self._find(authenticated.access_key)
             try:
