@@ -67,9 +67,6 @@ class Proxy:
         """
         call, body = request.call, request.body
         content, length = await request.while_confirmed(_content(call, body))
-        if isinstance(content, bytes):
-            # A client may send slowly, and the user may have lost the right by now.
-            await request.confirm()
         framed = isinstance(content, _StreamedBody) and content.framed
         headers = forwarded_headers(call, body, length, framed=framed)
         path = _path(call)
