@@ -239,14 +239,6 @@ def test_message_that_is_read_can_also_be_read_from_an_envelope() -> None:
     assert unpack(packed.body)[0].event.key == event.key
 
 
-@pytest.mark.parametrize("depth", range(960, 1_000))
-def test_nesting_near_the_limit_is_read_or_refused(depth: int) -> None:
-    """The interpreter's limit counts nesting and calls together, so it may strike anywhere."""
-    body = message(record(s3__object__x="?")).replace('"?"', "[" * depth + "]" * depth)
-    with suppress(BadEvent):
-        assert len(sources.events(body)) == 1
-
-
 def test_message_without_records_has_no_events() -> None:
     assert sources.events('{"Records": []}') == []
 
