@@ -198,6 +198,17 @@ def test_changed_secret_is_found_without_a_retry() -> None:
     assert bench.connections == [False, True]
 
 
+def test_an_answer_that_is_on_no_list_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    unlisted = Retryable("it says 799")
+    unlisted.unlisted = "799"
+    bench = Bench(only({"b": unlisted}))
+    for _ in range(2):
+        outcome = bench(message("1", "abc"))
+        assert (outcome.delivered, outcome.retried) == (2, 1)
+    assert bench.store.read() == WELL
+    assert caplog.text.count("an answer that is on no list") == 1
+
+
 def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     def connect(_: bool) -> Target:  # noqa: FBT001
         raise NotAuthorized("the secret 'db' cannot be read")

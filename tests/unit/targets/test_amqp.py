@@ -1,10 +1,18 @@
 """The AMQP target's URLs, and the broker's confirms."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from bucketcast.errors import Rejected
+from bucketcast.settings.options import read
 from bucketcast.settings.types import LoginUrl
+from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms
+from bucketcast.targets.amqp.client import ClosedError
+from bucketcast.targets.base.answers import TooLargeError
+from tests.unit.samples import event
 
 
 @pytest.mark.parametrize(
@@ -62,3 +70,14 @@ def test_late_confirms_of_an_earlier_batch_are_ignored() -> None:
     confirms.settle_tag(9, confirmed=False, multiple=False)
     confirms.fail_returned("unknown", 312, "NO_ROUTE (312)")
     assert (confirms.unconfirmed, confirms.failures, len(confirms)) == ({0, 1}, {}, 2)
+
+
+def test_content_that_is_too_large_is_halved_until_it_is_alone() -> None:
+    target = Target(read(Target.Settings, {"url": "amqp://h", "exchange": "e"}))
+    method = SimpleNamespace(NAME="Channel.Close", reply_code=311, reply_text="CONTENT_TOO_LARGE")
+    batch = [event("a"), event("b")]
+    with pytest.raises(TooLargeError):
+        target._fail(batch, pending(2), ClosedError(method))
+    alone = pending(1)
+    target._fail(batch[:1], alone, ClosedError(method))
+    assert type(alone.failures[0]) is Rejected
