@@ -89,7 +89,7 @@ def run(root: Path, *arguments: str) -> CommandResult:
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,
         encoding="utf-8",

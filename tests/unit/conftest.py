@@ -53,6 +53,8 @@ def mocked_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(S3NotificationEvent, "is_event_valid", lambda _: True)
     no_mappings = property(lambda _: {}, lambda *_: None)
     monkeypatch.setattr(Queue, "lambda_event_source_mappings", no_mappings, raising=False)
+    # Nothing here uses `requests`, for which moto would make a thousand answers a test.
+    monkeypatch.setattr("moto.core.models.RESPONSES_METHODS", [])
     with mock_aws():
         yield
 
