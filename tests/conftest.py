@@ -1,6 +1,7 @@
 """The real servers, started once a run and handed to each test as if new."""
 
 import functools
+import os
 import shutil
 import signal
 import tempfile
@@ -18,8 +19,14 @@ from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
 
 VERSIONS = pytest.StashKey[dict[str, str]]()
-# Properties do not watch the clock: a busy machine may be late for any example.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Properties do not watch the clock: a busy machine may be late for any example. Their examples are
+# the same in every run, but for `make model`, which looks for new ones.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize="MODEL_EXAMPLES" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("tests")
 
 
