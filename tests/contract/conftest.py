@@ -3,6 +3,7 @@
 ===========  ======================================================================================
 case    once for each layout: for each server, and each choice of the kind's option `format`
 mirror  as `case`, only the layouts that keep a row an object
+merged  as `mirror`, by one server of each kind: the rules of its rows are ours
 log     as `case`, only those that keep every event
 formatted  as `case`, only kinds with a choice
 shaped  as `case`, each in every dialect (option `shape`) that the layout supports
@@ -50,6 +51,7 @@ def _is_table_mirror(layout: Layout) -> bool:
 CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "case": lambda kind: list(layouts(kind)),
     "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
+    "merged": lambda kind: [each for each in layouts(kind) if each.mirrors][:1],
     "table_mirror": lambda kind: [each for each in layouts(kind) if _is_table_mirror(each)],
     "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
@@ -129,6 +131,7 @@ def _new_case(
 
 case = pytest.fixture(_new_case)
 mirror = pytest.fixture(_new_case)
+merged = pytest.fixture(_new_case)
 table_mirror = pytest.fixture(_new_case)
 log = pytest.fixture(_new_case)
 formatted = pytest.fixture(_new_case)

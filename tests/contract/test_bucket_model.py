@@ -88,8 +88,8 @@ def _batches(stream: list[Event], source: random.Random, max_size: int) -> Itera
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_mirror_equals_the_listing_in_any_order(mirror: Case, dialect: Dialect) -> None:
-    senders = [mirror.sender(), mirror.sender()]
+def test_a_mirror_equals_the_listing_in_any_order(merged: Case, dialect: Dialect) -> None:
+    senders = [merged.sender(), merged.sender()]
     buckets = count()
 
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
@@ -106,6 +106,6 @@ def test_a_mirror_equals_the_listing_in_any_order(mirror: Case, dialect: Dialect
         history = perform(bucket, steps)
         events = records_of(name, dialect, history, source, blanks=blanks)
         deliver(senders, events, source, max_size=25)
-        assert wrong(mirrored(mirror, name), bucket, dialect, history) == {}
+        assert wrong(mirrored(merged, name), bucket, dialect, history) == {}
 
     holds()

@@ -16,12 +16,12 @@ TAGGED = "s3:ObjectCreated:PutTagging"
 OLDEST = "0" * 16
 
 
-def test_unusual_keys_are_deleted_too(mirror: Case) -> None:
-    sender = mirror.sender()
+def test_unusual_keys_are_deleted_too(merged: Case) -> None:
+    sender = merged.sender()
     assert sender.send([event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1)]) == {}
     removals = [event(key, at, DELETE) for at, key in enumerate(UNUSUAL_KEYS[1:], 100)]
     assert sender.send(removals) == {}
-    assert mirror.paths() == [f"uploads/{UNUSUAL_KEYS[0]}"]
+    assert merged.paths() == [f"uploads/{UNUSUAL_KEYS[0]}"]
 
 
 V1, V2 = event("a", 2, version_id="v1"), event("a", 5, version_id="v2")
@@ -86,40 +86,40 @@ HISTORIES = {
 
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
 def test_after_each_event_the_rows_are_those_of_all_so_far(
-    mirror: Case, history: list[Event]
+    merged: Case, history: list[Event]
 ) -> None:
-    sender = mirror.sender()
+    sender = merged.sender()
     for number, event_ in enumerate(history, 1):
         assert sender.send([event_]) == {}
-        assert rows(mirror.arrivals()) == visible(history[:number])
+        assert rows(merged.arrivals()) == visible(history[:number])
 
 
-def test_reads_write_no_row(mirror: Case) -> None:
-    sender = mirror.sender()
+def test_reads_write_no_row(merged: Case) -> None:
+    sender = merged.sender()
     read = event("a", 9, "s3:ObjectAccessed:Get", size=9, etag="e9")
     assert sender.send([read, event("never", 9, "s3:ObjectAccessed:Head")]) == {}
     assert sender.send([event("a", 5), read]) == {}
-    assert rows(mirror.arrivals()) == visible([event("a", 5)])
+    assert rows(merged.arrivals()) == visible([event("a", 5)])
 
 
 @pytest.mark.parametrize("sequencer", ["", "2", "9"], ids=["none", "of its version", "new"])
-def test_tags_of_an_older_version_change_nothing(mirror: Case, sequencer: str) -> None:
-    sender, keys = mirror.sender(), [f"k{number}" for number in range(6)]
+def test_tags_of_an_older_version_change_nothing(merged: Case, sequencer: str) -> None:
+    sender, keys = merged.sender(), [f"k{number}" for number in range(6)]
     for key, order in zip(keys, permutations(range(3)), strict=True):
         old, new = event(key, 2, version_id="v1"), event(key, 5, version_id="v2")
         about_old = event(key, 9, TAGGED, version_id="v1", sequencer=sequencer, size=2, etag="e2")
         for index in order:
             assert sender.send([(old, new, about_old)[index]]) == {}
     newest = [event(key, 5, version_id="v2") for key in keys]
-    assert rows(mirror.arrivals()) == visible(newest)
+    assert rows(merged.arrivals()) == visible(newest)
 
 
-def test_the_newest_overlay_wins_in_any_order(mirror: Case) -> None:
-    sender = mirror.sender()
+def test_the_newest_overlay_wins_in_any_order(merged: Case) -> None:
+    sender = merged.sender()
     late = event("a", 5, TAGGED, sequencer="", principal="late")
     for event_ in (event("a", 1), event("a", 9, TAGGED, sequencer=""), late):
         assert sender.send([event_]) == {}
-    record = record_of(mirror.arrivals()[0].body)
+    record = record_of(merged.arrivals()[0].body)
     assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
     assert record["userIdentity"]["principalId"] == ""
 
@@ -149,36 +149,36 @@ NEEDLESS: dict[str, tuple[list[Event], list[Event]]] = {
 
 @pytest.mark.parametrize(("before", "batch"), NEEDLESS.values(), ids=NEEDLESS)
 def test_a_removal_of_a_version_that_is_not_current_leaves_nothing(
-    mirror: Case, before: list[Event], batch: list[Event], monkeypatch: pytest.MonkeyPatch
+    merged: Case, before: list[Event], batch: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sender, other = mirror.sender(), event("other", 1)
+    sender, other = merged.sender(), event("other", 1)
     assert sender.send([*before, other]) == {}
-    kept = tombstones(mirror, monkeypatch)
+    kept = tombstones(merged, monkeypatch)
     assert sender.send([*before, other]) == {}
     assert sender.send(batch) == {}
-    assert rows(mirror.arrivals()).keys() == visible([*before, *batch, other]).keys()
-    assert tombstones(mirror, monkeypatch) == kept
+    assert rows(merged.arrivals()).keys() == visible([*before, *batch, other]).keys()
+    assert tombstones(merged, monkeypatch) == kept
 
 
-def test_an_expired_version_that_is_shown_goes_for_good(mirror: Case) -> None:
+def test_an_expired_version_that_is_shown_goes_for_good(merged: Case) -> None:
     """What replaced it comes late, or no rule asks for it."""
-    sender = mirror.sender()
+    sender = merged.sender()
     for batch in ([V1], [expiry(9, "v1")], [V1]):
         assert sender.send(batch) == {}
-    assert mirror.paths() == []
+    assert merged.paths() == []
     assert sender.send([V2]) == {}
-    assert rows(mirror.arrivals()) == visible([V2])
+    assert rows(merged.arrivals()) == visible([V2])
     batch = [event("b", 1, version_id="v1"), expiry(9, "v1", "b")]
     assert sender.send(batch) == {}
-    assert mirror.paths() == ["uploads/a"]
+    assert merged.paths() == ["uploads/a"]
 
 
-def tombstones(mirror: Case, patched: pytest.MonkeyPatch) -> int:
+def tombstones(merged: Case, patched: pytest.MonkeyPatch) -> int:
     """Return how many a mirror has, and delete them: all are as if they were old."""
     for name, module in [*sys.modules.items()]:
         if name.startswith("bucketcast.targets.") and hasattr(module, "TOMBSTONE_DAYS"):
             patched.setattr(module, "TOMBSTONE_DAYS", -1)
-    mirror.arrivals()  # so that what was written is found
-    target = mirror.sender().target
+    merged.arrivals()  # so that what was written is found
+    target = merged.sender().target
     assert isinstance(target, Mirror)
     return target._sweep(SWEEP_LIMIT)
