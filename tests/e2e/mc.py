@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ _PROGRAM = Path(__file__).parents[2] / ".local" / "servers" / "mc" / "mc"
 
 
 class Mc:
-    """Runs it with a folder of its own for what it keeps; `keys` as `user add --json` prints."""
+    """Runs it with a folder of its own for what it keeps."""
 
-    def __init__(self, system: System, folder: Path, keys: Mapping[str, str] | None = None) -> None:
+    def __init__(self, system: System, folder: Path) -> None:
         # Another program is called so too: that of the distribution would not do.
         if not _PROGRAM.exists():
             raise MissingProgramError("mc")
@@ -30,10 +29,8 @@ class Mc:
             "MC_DISABLE_PAGER": "1",
         }
         folder.mkdir(parents=True, exist_ok=True)
-        url = where["BUCKETCAST_URL"]
-        access = keys["access_key"] if keys else where["BUCKETCAST_ACCESS_KEY"]
-        secret = keys["secret_key"] if keys else where["BUCKETCAST_SECRET_KEY"]
-        self.alias = self("alias", "set", "local", url, access, secret)
+        names = ("BUCKETCAST_URL", "BUCKETCAST_ACCESS_KEY", "BUCKETCAST_SECRET_KEY")
+        self.alias = self("alias", "set", "local", *(where[name] for name in names))
 
     def __call__(self, *words: str) -> str:
         """Run a command that is to succeed; what it printed."""
