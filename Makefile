@@ -63,6 +63,7 @@ bench: setup servers ## measure the figures in benchmarks/README.md, except the 
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.price
 	$(RUN) -m benchmarks.profiles
+	$(RUN) -m benchmarks.pollers
 
 ##@ change it
 setup: python ## install the development environment into .venv, .local and node_modules

@@ -5,6 +5,7 @@ clock that is put forward between batches.
 """
 
 import json
+import math
 import os
 import sys
 import time
@@ -111,9 +112,8 @@ class MeteredStack:
         self.units["lambda_calls"] += 1
         quiet = function.get("LoggingConfig", {}).get("SystemLogLevel") == "WARN"
         self.units["logs"] += 0 if quiet else _LAMBDA_LINES
-        for start in range(0, len(records), calls.MESSAGES_A_CALL):
-            batch = records[start : start + calls.MESSAGES_A_CALL]
-            self.units["sqs"] += calls.billed(sum(len(record["body"]) for record in batch)) + 1
+        self.units["sqs"] += sum(calls.billed(len(record["body"])) for record in records)
+        self.units["sqs"] += math.ceil(len(records) / calls.MESSAGES_A_CALL)
 
     def receive(self, queue: str) -> Iterator[list[Mapping[str, Any]]]:
         """Yield the messages of a queue, up to ten at a time, and delete them."""

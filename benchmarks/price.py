@@ -1,11 +1,11 @@
 """The cost of events: the AWS calls and log bytes of the real handlers, counted, at AWS's prices.
 
 The handlers run in `metered_stack`, whose clock is put forward between batches, so that 600 of them
-are 600 seconds at one event a second. The calls of S3 and of Lambda's pollers are added: a message
-for each event, a receive and a delete for each ten messages. The duration of a batch on Lambda is
-assumed, as by `bucketcast cost`. One instance of each function runs.
+are 600 seconds at one event a second. The calls of S3 and of Lambda's pollers are added, as by
+`bucketcast cost`: a message for each event, a receive for each message and a delete for ten. How
+long a batch takes on Lambda is assumed. One instance of each function runs.
 
-Run: `python -m benchmarks.price`; it prints the counts of docs/cost.md, and their prices.
+Run: `python -m benchmarks.price`; it prints the counts of the handlers, and their prices.
 """
 
 import json
@@ -18,9 +18,10 @@ from typing import Final, NamedTuple
 from benchmarks import events
 from benchmarks.metered_stack import MeteredStack, metered_stack
 from benchmarks.nginx import receiver
+from bucketcast.cost import calls
 from bucketcast.cost.estimate import DISPATCH_SECONDS, INGEST_SECONDS, PARALLEL, Load
 from bucketcast.cost.prices import prices
-from bucketcast.limits import MEMORY_MB
+from bucketcast.limits import MEMORY_MB, WINDOW_SECONDS
 from tests.infra.resolved import ACCOUNT, REGION
 
 BATCHES: Final = 600
@@ -48,7 +49,7 @@ class Case(NamedTuple):
 CASES: Final = (
     Case("latency", 1, 1),
     Case("latency", 10, 1),
-    Case("throughput", 100, 100),
+    Case("throughput", 100, round(calls.at_once(100, WINDOW_SECONDS))),
 )
 
 
