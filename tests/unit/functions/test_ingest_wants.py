@@ -118,7 +118,7 @@ RULES_OF_OTHERS = [
 
 
 @pytest.mark.parametrize("conditions", RULES_OF_OTHERS)
-def test_a_topics_record_has_metadata_and_tags_as_rgws_has(
+def test_a_topics_record_has_metadata_and_tags_as_rgws_has_unless_that_is_off(
     stack: Stack, conditions: tuple[Condition, ...]
 ) -> None:
     stack.add_topic()
@@ -134,17 +134,7 @@ def test_a_topics_record_has_metadata_and_tags_as_rgws_has(
     ]
     (event,) = stack.sent("Bucketcast-webhook-hook")
     assert (event.metadata, event.tags, event.content_type) == (None, None, None)
-
-
-@pytest.mark.parametrize("conditions", RULES_OF_OTHERS)
-def test_a_topics_record_has_neither_where_that_is_off(
-    stack: Stack, conditions: tuple[Condition, ...]
-) -> None:
-    stack.add_topic()
-    stack.add_rule(TOPIC)
-    stack.add_rule(HOOK, *conditions)
-    off = ObjectFacts(FACTS.buckets, FACTS.targets, FACTS.mirrors)
-    stack.handler(off)(put(stack))
+    stack.handler(ObjectFacts(FACTS.buckets, FACTS.targets, FACTS.mirrors))(put(stack))
     (event,) = stack.sent("Bucketcast-dynamic-webhook-once")
     assert (event.metadata, event.tags) == (None, None)
 
