@@ -1,9 +1,10 @@
 """What strangers and a busy user do to the GETs of another user of the gateway.
 
 Needs a running `make up`, whose `.local/env` is exported. One user reads an object again and again:
-alone, beside 2,000 calls with access keys that do not exist, and beside 30 topic calls of another
-user that wait for each other. Reads from S3 itself, in turns with those of the gateway, show how
-much of it is the load of the machine. Run: `python -m benchmarks.neighbours`.
+alone, beside 2,000 calls with access keys that do not exist, beside 30 topic calls of another user
+that wait for each other, and beside 2,000 connections that say nothing and 200 that read a large
+object slowly. Reads from S3 itself, in turns with those of the gateway, show how much of it is the
+load of the machine. Run: `python -m benchmarks.neighbours`.
 """
 
 import asyncio
@@ -32,7 +33,8 @@ from benchmarks.gateway import client, variable
 BUCKET = "neighbours-benchmark"
 STRANGERS = 2_000
 AT_ONCE = 1_900
-"""Connections: with 2,000 the gateway answers everybody with 503."""
+IDLE, SLOW = 2_000, 200
+LARGE = 8 << 20
 SLOW_CALLS = 30
 READS = 1_000
 
@@ -42,34 +44,34 @@ def main() -> None:
     through = client()
     through.create_bucket(Bucket=BUCKET)
     through.put_object(Bucket=BUCKET, Key="object", Body=b"x" * 1_000)
+    through.put_object(Bucket=BUCKET, Key="large", Body=b"x" * LARGE)
     s3 = boto3.client("s3")
-    alone = report("alone", through, s3)
+    print("| beside | gateway, median and 99th percentile, ms | the local S3 |")
+    print("|---|---|---|")
+    report("nobody", through, s3)
     for title, load in (
-        (f"beside {STRANGERS:,} strangers' calls, 50 at once", strangers_in_turn),
-        (f"beside {STRANGERS:,} strangers' calls, {AT_ONCE:,} at once", strangers_at_once),
-        (f"beside {SLOW_CALLS} slow topic calls", slow_topic_calls),
+        (f"{IDLE:,} idle and {SLOW} slow connections", idle_and_slow),
+        ("50 strangers at a time, again and again", strangers_in_turn),
+        (f"{AT_ONCE:,} strangers at a time, again and again", strangers_at_once),
+        (f"{SLOW_CALLS} topic calls of one user that wait for each other", slow_topic_calls),
     ):
         with beside(load):
-            found = report(title, through, s3)
-        print(f"  the gateway's 99th percentile moved by {(found - alone) * 1_000:+.0f} ms")
+            report(title, through, s3)
 
 
-def report(title: str, through: Any, s3: Any) -> float:
-    """Measure reads in turns; print them, and return the gateway's 99th percentile."""
+def report(title: str, through: Any, s3: Any) -> None:
+    """Measure reads in turns, and print them as a row of the table."""
     seconds: dict[str, list[float]] = {"gateway": [], "S3": []}
     for _ in range(READS):
         for name, reader in (("gateway", through), ("S3", s3)):
             began = time.perf_counter()
             reader.get_object(Bucket=BUCKET, Key="object")["Body"].read()
             seconds[name].append(time.perf_counter() - began)
-    print(title)
-    last = {}
-    for name, all_of in seconds.items():
-        last[name] = sorted(all_of)[len(all_of) * 99 // 100]
-        print(
-            f"  {name:8} {statistics.median(all_of) * 1e3:6.1f} ms, 99 %: {last[name] * 1e3:6.1f}"
-        )
-    return last["gateway"]
+    cells = [
+        f"{statistics.median(each) * 1e3:.1f}, {sorted(each)[len(each) * 99 // 100] * 1e3:.1f}"
+        for each in seconds.values()
+    ]
+    print("|", " | ".join((title, *cells)), "|", flush=True)
 
 
 @contextmanager
@@ -84,6 +86,32 @@ def beside(load: Callable[[Event], None]) -> Iterator[None]:
     finally:
         stop.set()
         process.join()
+
+
+def idle_and_slow(stop: Event) -> None:
+    """Keep so many connections open: those that say nothing are opened again when closed."""
+    url = urlsplit(variable("BUCKETCAST_URL"))
+    keys = Credentials(variable("BUCKETCAST_ACCESS_KEY"), variable("BUCKETCAST_SECRET_KEY"))
+
+    async def hold(said: bytes) -> None:
+        while not stop.is_set():
+            reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=1_024)
+            writer.write(said)
+            while not stop.is_set():
+                if not await reader.read(1_024):
+                    break
+                await asyncio.sleep(1)
+            writer.close()
+
+    async def hold_all() -> None:
+        said = [b""] * IDLE + [signed(url.netloc, "large", keys)] * SLOW
+        tasks = [asyncio.ensure_future(hold(each)) for each in said]
+        await asyncio.to_thread(stop.wait)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(hold_all())
 
 
 def strangers_in_turn(stop: Event) -> None:
@@ -119,18 +147,22 @@ def strangers(stop: Event, connections: int) -> None:
             await asyncio.gather(*(send(each) for _ in range(connections)))
 
     asyncio.run(flood())
-    print(f"  {answers:,} strangers were refused")
+    print(f"{answers:,} strangers were refused", file=sys.stderr)
 
 
 def stranger(host: str, number: int) -> bytes:
     """Return a call that is well signed, by a user who does not exist."""
+    return signed(host, "object", Credentials(f"STRANGER{number:012}", "secret"))
+
+
+def signed(host: str, key: str, keys: Credentials) -> bytes:
+    """Return the call that reads an object."""
     request = AWSRequest(
-        "GET", f"http://{host}/{BUCKET}/object", {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}
+        "GET", f"http://{host}/{BUCKET}/{key}", {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}
     )
-    keys = Credentials(f"STRANGER{number:012}", "secret")
     SigV4Auth(keys, "s3", variable("AWS_REGION")).add_auth(request)
     lines = [f"{name}: {value}" for name, value in request.headers.items()]
-    return "\r\n".join((f"GET /{BUCKET}/object HTTP/1.1", f"Host: {host}", *lines, "", "")).encode()
+    return "\r\n".join((f"GET /{BUCKET}/{key} HTTP/1.1", f"Host: {host}", *lines, "", "")).encode()
 
 
 def slow_topic_calls(stop: Event) -> None:
@@ -164,7 +196,8 @@ def slow_topic_calls(stop: Event) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    print(f"  {len(durations)} topic calls took {statistics.median(durations):.1f} s each")
+    took = f"{statistics.median(durations):.1f} s each"
+    print(f"{len(durations)} topic calls took {took}", file=sys.stderr)
     subprocess.run([*command, "rm", name], check=True, capture_output=True)
 
 
