@@ -39,10 +39,8 @@ class RegexSet:
     def __init__(self, patterns: Collection[str]) -> None:
         self._set, cost = _compiled(patterns)
         if self._set is None:
-            raise ValueError(
-                f"the regular expressions take {cost.steps:,} steps together; allowed are "
-                f"{BUCKET_RULES_STEPS:,}"
-            )
+            most = f"allowed are {BUCKET_RULES_STEPS:,}"
+            raise ValueError(f"the regular expressions take {cost.steps:,} steps together; {most}")
 
     def matching(self, text: str) -> list[int]:
         """Return the indexes of the patterns that match, in no order."""

@@ -28,6 +28,8 @@ _VERSIONS: Final = ("2008-10-17", "2012-10-17")
 _FIELDS: Final = 6
 _MOST_BYTES: Final = 30_720
 """SNS's limit. Every call to a topic reads its policy."""
+_MOST_WILDCARDS: Final = 100
+"""Each takes some 0.15 ms, also when another user lists topics."""
 _PAIRS: Final = ("Action", "Principal", "Resource")
 _KEYS: Final = frozenset({"Effect", "Sid", *_PAIRS, *(f"Not{each}" for each in _PAIRS)})
 Verdict = Literal["Allow", "Deny", ""]
@@ -80,7 +82,12 @@ class Policy:
             raise _malformed(f"Version: allowed is {' or '.join(_VERSIONS)}")
         statements = document.get("Statement")
         statements = statements if isinstance(statements, list) else [statements]
-        return cls(tuple(_parse_statement(statement) for statement in statements))
+        parsed = tuple(_parse_statement(statement) for statement in statements)
+        every = [(*one.actions, *one.principals, *one.resources) for one in parsed]
+        patterns = "".join(map("".join, every))
+        if (wild := patterns.count("*") + patterns.count("?")) > _MOST_WILDCARDS:
+            raise _malformed(f"it has {wild:,} wildcards: allowed are {_MOST_WILDCARDS}")
+        return cls(parsed)
 
     def evaluate(self, tenant: str, user: str, action: str, resource: str) -> Verdict:
         """Return the effect for this user, action and topic; "" if no statement applies."""
@@ -151,6 +158,8 @@ def _matches_topic(pattern: str, arn: str) -> bool:
 
 def _matches(pattern: str, text: str) -> bool:
     """Return True if a text matches a pattern with the wildcards `*` and `?`."""
+    if "*" not in pattern and "?" not in pattern:
+        return pattern == text
     return re.fullmatch(fnmatch.translate(pattern.replace("[", "[[]")), text) is not None
 
 
