@@ -1,95 +1,16 @@
 """The gateway's server, as a client sees it."""
 
-import asyncio
 import http.client
 import resource
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from email.utils import parsedate_to_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from botocore.awsrequest import AWSRequest
 
-from bucketcast.gateway.proxy import Proxy
-from bucketcast.gateway.server import OPEN_FILES, STOP_SECONDS, Server, allow_open_files, configure
-from tests.unit.gateway.application import application, credentials
+from bucketcast.gateway.server import OPEN_FILES, STOP_SECONDS, allow_open_files
+from tests.unit.gateway.served import connected, sent, served
 from tests.unit.web.requests import HOST, signed
-
-S3_DATE = "Wed, 01 Jan 2020 00:00:00 GMT"
-
-
-class AtS3(BaseHTTPRequestHandler):
-    """Takes what it is sent, and returns as many MB as the path says."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_PUT(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        body = b"x" * 1_000_000 * int(f"0{self.path.partition('-')[2]}")
-        self.send_response_only(200)
-        self.send_header("Date", S3_DATE)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        with suppress(OSError):
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None: ...
-
-
-class Stopping(Server):
-    """Also closes its connections to S3, for which a process that ends does not care."""
-
-    proxy: Proxy
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        await asyncio.sleep(0.1)
-        await self.proxy.close()
-        for one in list(self.server_state.connections):
-            one.transport.abort()
-        await asyncio.sleep(0.1)
-
-
-@contextmanager
-def served(**settings: Any) -> Iterator[tuple[int, Callable[[], float]]]:
-    """Yield the gateway's port, and a function that stops it and returns the seconds of that."""
-    s3 = ThreadingHTTPServer(("127.0.0.1", 0), AtS3)
-    s3.daemon_threads = True
-    proxy = Proxy(f"http://127.0.0.1:{s3.server_port}", "us-east-1", credentials)
-    app = application(proxy)
-    app.state.listen = SimpleNamespace(close=lambda: None)
-    configuration = configure(app)
-    for name, value in settings.items():
-        setattr(configuration, name, value)
-    server = Stopping(configuration)
-    server.proxy = proxy
-    with s3, socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
-        threading.Thread(target=s3.serve_forever, daemon=True).start()
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-
-        def stop() -> float:
-            began = time.monotonic()
-            server.should_exit = True
-            thread.join(60)
-            assert not thread.is_alive()
-            return time.monotonic() - began
-
-        try:
-            yield listener.getsockname()[1], stop
-        finally:
-            stop()
-            s3.shutdown()
 
 
 def test_each_response_has_one_date_which_is_the_gateways() -> None:
@@ -101,13 +22,6 @@ def test_each_response_has_one_date_which_is_the_gateways() -> None:
         ]
     assert [(status, len(found)) for status, found in dates] == [(403, 1), (200, 1)]
     assert all(parsedate_to_datetime(date).year > 2020 for _, found in dates for date in found)
-
-
-def sent(request: AWSRequest, host: str = HOST, **headers: str) -> bytes:
-    """Return the head of a request as it is sent."""
-    every = {"Host": host, **headers, **request.headers}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in every.items())
-    return f"{request.method} {urlsplit(str(request.url)).path} HTTP/1.1\r\n{lines}\r\n".encode()
 
 
 BODY = b"x" * 2_000_000
@@ -152,10 +66,6 @@ def test_it_stops_in_time_beside_a_slow_client(head: bytes) -> None:
         time.sleep(0.2)
         assert stop() < 10
     assert 0 < STOP_SECONDS < 10, "Docker kills it after ten"
-
-
-def connected(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 def dates_of(port: int, path: str, headers: dict[str, str]) -> tuple[int, list[str]]:

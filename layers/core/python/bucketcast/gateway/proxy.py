@@ -219,7 +219,7 @@ async def _stream(content: aiohttp.StreamReader, send: Send, body: RequestBody) 
     # Without this, S3 would be read to the end for a client that has disconnected.
     disconnect = asyncio.ensure_future(body.wait_for_disconnect())
     try:
-        async for piece in content.iter_any():
+        async for piece in content.iter_chunked(_PIECE_BYTES):
             if disconnect.done():
                 break
             async with asyncio.timeout(_SILENT_SECONDS):
