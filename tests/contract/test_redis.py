@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.errors import NotConnected, Rejected, Retryable
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
@@ -273,7 +273,7 @@ def test_missing_rights_are_named(
 ) -> None:
     settings = redis.limited_settings(key="other", format=format_)
     failure = make(settings).send([event("a", 1)])[0]
-    assert type(failure) is Retryable
+    assert type(failure) is NotAuthorized
     assert "NOPERM" in str(failure)
     assert "the user needs ~other* +" in str(failure)
     finding = fault(make(settings))

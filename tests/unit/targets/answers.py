@@ -3,9 +3,8 @@
 A new release's new code is on no list of ours, and fails the test.
 """
 
-import inspect
 from collections.abc import Callable, Iterator
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import Mock, patch
 
@@ -19,7 +18,6 @@ from paho.mqtt.enums import ConnackCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 
-from bucketcast.errors import DeliveryError
 from bucketcast.settings.options import read
 from bucketcast.settings.types import LoginUrl
 from bucketcast.targets.amqp import errors as amqp
@@ -34,17 +32,8 @@ from bucketcast.targets.mqtt.protocol import Response, decode_connack
 from bucketcast.targets.mqtt.websocket import _receive_events
 from bucketcast.targets.nats import errors as nats_errors
 from tests.unit.samples import event
-
-Answer = tuple[str, DeliveryError]
-"""A code or a class as the list has it, and the error that the product makes of it."""
-
-
-def exceptions(*modules: ModuleType) -> Iterator[type[Exception]]:
-    for module in modules:
-        for _, each in inspect.getmembers(module, inspect.isclass):
-            if issubclass(each, Exception):
-                yield each
-
+from tests.unit.targets import answers_of_stores
+from tests.unit.targets.answers_of_stores import Answer, exceptions
 
 AMQP = parse(LoginUrl("amqp://h"))
 KAFKA = read(Target.Settings, {"brokers": "h", "topic": "t"})
@@ -113,11 +102,13 @@ def of_nats() -> Iterator[Answer]:
 
 
 OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {
+    **answers_of_stores.OF_SERVERS,
     "amqp": of_amqp,
     "kafka": of_kafka,
     "mqtt": of_mqtt,
 }
 OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {
+    **answers_of_stores.OF_LIBRARIES,
     "amqp": of_pika,
     "kafka": of_confluent,
     "mqtt": of_wsproto,

@@ -244,8 +244,10 @@ class Table(TableTarget[Any]):
             if answer in _TAKEN:
                 continue
             found = self._ERRORS.get(answer)
-            error = postgres.delivery_error(_ServerError(*found) if found else OSError("refused"))
-            if found and found[0].startswith(postgres._ROW_ERRORS):
+            error = postgres.delivery_error(
+                _ServerError(*found) if found else OSError("refused"), "there"
+            )
+            if found and found[0].startswith(postgres.OF_A_ROW):
                 return error
             raise error
         self._server.take(events)

@@ -74,7 +74,7 @@ def of_connections(server: str, address: str, suits: str) -> tuple[Answer, ...]:
         "a name in it"
     )
     mutual = f"{server} wants a client_cert, with client_key, of an authority that it trusts"
-    reach = f"is {address} right, and does its network let this function in?"
+    reach = f"is {address} right, does its network let this function in, and {suits}"
     ended = f"{suits} Does {server} want a client certificate?"
     return (
         Answer(Verdict.AWAY, hint=trust, words=("CERTIFICATE_VERIFY_FAILED",)),

@@ -8,9 +8,9 @@ import msgspec
 from bucketcast.errors import Retryable
 from bucketcast.limits import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.shapes.minio import encode
+from bucketcast.targets.elasticsearch.answers import BLOCKED
 from bucketcast.targets.elasticsearch.api import Hit, search, send_writes
 from bucketcast.targets.elasticsearch.client import Requests
-from bucketcast.targets.elasticsearch.errors import BLOCKED
 from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
 from bucketcast.targets.elasticsearch.settings import GUARD
 

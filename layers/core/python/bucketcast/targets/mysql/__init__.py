@@ -35,17 +35,16 @@ name or `database.table`, in backquotes if it contains more than letters, digits
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
 
-A batch is one transaction. If the database refuses a row permanently (a key too long, a
-constraint), that event is rejected and the others are written; an event larger than
-`max_allowed_packet` waits until the limit is raised. If another session has locked a row for 3 s,
-that event is tried again and the others are written; before MySQL 8 and MariaDB 10.6, which cannot
-tell such rows, the whole batch is.
+A batch is one transaction. An event whose row is refused, or locked by another session for 3 s, is
+left out, and the others are written; before MySQL 8 and MariaDB 10.6, which cannot tell locked
+rows, the whole batch is tried again. An event larger than `max_allowed_packet` waits.
 
 The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELETE on the table, and
 all four on the guard; and CREATE if a table is to be created. Supported logins are
 `mysql_native_password`, `caching_sha2_password` and `sha256_password`.
 """
 
+import struct
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar
@@ -133,7 +132,7 @@ class Target(TableTarget[Client]):
             except MySQLError as error:
                 if not is_about_a_row(error):
                     raise
-                refusal = delivery_error(error)
+                refusal = delivery_error(error, self.where)
             else:
                 return None
             connection.rollback()
@@ -168,9 +167,11 @@ class Target(TableTarget[Client]):
     def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from pymysql import MySQLError  # noqa: PLC0415
 
-        if not isinstance(error, MySQLError):
+        connecting, by_iam = self._open is None, self.settings.by_iam
+        not_mysql = (IndexError, TypeError, ValueError, struct.error) if connecting else ()
+        if not isinstance(error, (MySQLError, OSError, *not_mysql)):
             return None
-        reason = delivery_error(error)
+        reason = delivery_error(error, self.where, connecting=connecting, by_iam=by_iam)
         return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
 
     def _connect(self) -> Client:

@@ -4,19 +4,16 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
-from bucketcast.targets.base import connecting, database, iam, tls
+from bucketcast.targets.base import connecting, database, tls
 from bucketcast.targets.base.endpoint import receive_exactly
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import LOCK_SECONDS
 from bucketcast.targets.mysql.address import Dsn
-from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
 
 if TYPE_CHECKING:
@@ -28,8 +25,6 @@ _SESSION = (
     "SET sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
     f" autocommit = 0, innodb_lock_wait_timeout = {LOCK_SECONDS}, lock_wait_timeout = 10"
 )
-_ACCESS_DENIED = 1045
-_CONNECTION_LOST = (2006, 2013)
 _CLEARTEXT_PLUGINS = (b"mysql_clear_password", b"dialog")
 _ISOLATION = b"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 _HEADER_BYTES = 4
@@ -46,18 +41,19 @@ class Client(LibraryConnection):
 
         Raises:
             NotAuthorized: the IAM login cannot be signed.
-            NotConnected: the server cannot be reached, or a certificate cannot be used.
-            pymysql.MySQLError: see `errors.delivery_error`.
+            NotConnected: a certificate cannot be used.
+            OSError: the server cannot be reached.
+            pymysql.MySQLError: see `answers.delivery_error`.
         """
         context = tls_context(dsn, settings)
         if settings.by_iam:
             token = database.password(settings, dsn.host, dsn.port, dsn.user)
             dsn = replace(dsn, password=token, cleartext=True)
         seconds = min(dsn.timeout or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
-        line = _connect_socket(dsn, seconds)
+        line = connecting.connect(dsn.host, dsn.port, time.monotonic() + seconds)
         super().__init__(line)
         try:
-            with self.close_after(min(seconds, timeout)), _explain_login_errors(dsn, settings):
+            with self.close_after(min(seconds, timeout)):
                 self._client = _new_connection(dsn, context)
                 self._client.connect(line)
                 self.execute([_ISOLATION])
@@ -90,32 +86,6 @@ class Client(LibraryConnection):
 
     def rollback(self) -> None:
         self._client.rollback()
-
-
-def _connect_socket(dsn: Dsn, seconds: float) -> socket.socket:
-    try:
-        return connecting.connect(dsn.host, dsn.port, time.monotonic() + seconds)
-    except OSError as error:
-        kind = TimedOut if isinstance(error, TimeoutError) else NotConnected
-        raise kind(f"cannot reach {dsn.where}: {error}") from None
-
-
-@contextmanager
-def _explain_login_errors(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
-    """Explain errors of a login that the client library leaves unclear."""
-    try:
-        yield
-    except (IndexError, TypeError, ValueError, struct.error) as error:
-        raise NotConnected(f"what answers at {dsn.where} is not MySQL: {error}") from None
-    except Exception as error:
-        if settings.by_iam and number(error) == _ACCESS_DENIED:
-            raise NotAuthorized.hinted(str(error.args[-1]), iam.HINT) from None
-        if settings.client_cert and number(error) in _CONNECTION_LOST:
-            # With TLS 1.3 the client learns only later that its certificate was refused, if at all.
-            raise NotConnected(
-                f"{error.args[-1]}: does the server trust the authority of client_cert?"
-            ) from None
-        raise
 
 
 def _new_connection(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":

@@ -8,7 +8,8 @@ With `cert_authority` it is `verify-full`, and nothing below `verify-ca` is acce
 the system's CAs count. Certificates are options, and `sslrootcert`, `sslcert` and `sslkey` are
 refused, as are `service`, `passfile`, `hostaddr` and Unix sockets. `connect_timeout` is up to 5 s.
 Any other name is a setting of the session, such as `search_path`; the default `statement_timeout`
-is 15 s. A connection pooler must use session pooling (PgBouncer: `pool_mode = session`).
+is 15 s. `channel_binding` is `prefer` (the default), `require` or `disable`. A connection pooler
+must use session pooling (PgBouncer: `pool_mode = session`).
 
 MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
 note. They supply what `connection_string` leaves out; so it may be `sslmode=disable` alone.
@@ -25,9 +26,8 @@ Missing tables are created as MinIO creates them; tables that MinIO filled can b
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
   appended; a repeated delivery adds a second row.
 
-A batch is one transaction. If the database refuses a row permanently (a NUL in its key, a
-constraint), that event is rejected and the others are written. So they are if another session has
-locked a row for 3 s; that event is tried again.
+A batch is one transaction. An event whose row is refused, or locked by another session for 3 s, is
+left out, and the others are written. The codes below are SQLSTATEs, or their first two characters.
 
 The user needs CONNECT and TEMPORARY on the database and INSERT on the table; for `namespace` also
 SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on the schema if a
@@ -128,7 +128,7 @@ class Target(TableTarget[Client]):
                 if not is_about_a_row(error):
                     raise
                 connection.execute("rollback")
-                return delivery_error(error)
+                return delivery_error(error, self.where)
         return None
 
     def _locked_keys(self, keys: Sequence[str]) -> list[str]:
@@ -169,7 +169,7 @@ class Target(TableTarget[Client]):
 
         if not isinstance(error, Error | OSError):
             return None
-        reason = delivery_error(error)
+        reason = delivery_error(error, self.where)
         return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
 
     def _connect(self) -> Client:

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from ssl import SSLContext, SSLSocket
 from typing import TYPE_CHECKING, Any
 
-from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
+from bucketcast.errors import NotConnected
 from bucketcast.targets import base
 from bucketcast.targets.base import connecting, database, options, tls
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.postgres.address import Binding, Login
-from bucketcast.targets.postgres.errors import delivery_error, sqlstate
+from bucketcast.targets.postgres.errors import delivery_error
 from bucketcast.targets.postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ class Client(LibraryConnection):
         host, port = server
         password = database.password(settings, host, port, login.user) if settings.by_iam else ""
         context = tls_context(login, settings)
-        with _explain(server, settings):
+        with _explain(server):
             line = connecting.connect(host, port, time.monotonic() + seconds)
         super().__init__(line)
         try:
-            with _explain(server, settings), self.close_after(seconds):
+            with _explain(server), self.close_after(seconds):
                 if context:
                     upgrade(line)
                     line = connecting.encrypt(line, context, host)
@@ -164,7 +164,7 @@ def _connection_class(binding: Binding) -> type["CoreConnection"]:
 
 
 @contextmanager
-def _explain(server: tuple[str, int], settings: PostgresSettings) -> Iterator[None]:
+def _explain(server: tuple[str, int]) -> Iterator[None]:
     """Translate the errors of a login.
 
     Raises:
@@ -173,24 +173,10 @@ def _explain(server: tuple[str, int], settings: PostgresSettings) -> Iterator[No
     from pg8000 import Error  # noqa: PLC0415
     from scramp import ScramException  # noqa: PLC0415
 
-    address = base.Endpoint(*server)
     try:
         yield
-    except Error as error:
-        reason = delivery_error(error)
-        if settings.client_cert and not sqlstate(error):
-            # With TLS 1.3 the client learns only later that its certificate was refused, if at all.
-            reason = NotConnected(f"{reason}: does the server trust the authority of client_cert?")
-        if not isinstance(reason, NotConnected):  # no error of a login is about an event
-            reason = NotConnected(str(reason))
-        raise reason from None
-    except ScramException as error:
-        raise NotAuthorized(f"{address}: {error}") from None
-    except OSError as error:
-        kind = TimedOut if isinstance(error, TimeoutError) else type(delivery_error(error))
-        raise kind(f"{address}: {error}") from None
-    except _NOT_POSTGRES as error:
-        raise NotConnected(f"what answers at {address} is not PostgreSQL: {error!r}") from None
+    except (Error, ScramException, OSError, *_NOT_POSTGRES) as error:
+        raise delivery_error(error, str(base.Endpoint(*server)), connecting=True) from None
 
 
 def tls_context(login: Login, settings: options.Tls) -> SSLContext | None:

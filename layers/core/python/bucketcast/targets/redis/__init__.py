@@ -31,7 +31,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
-from bucketcast.errors import DeliveryError, Retryable
+from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
@@ -42,7 +42,7 @@ from bucketcast.targets.base.mirror import SWEEP_SECONDS, Mirror
 from bucketcast.targets.redis import access, mirror, state
 from bucketcast.targets.redis.client import Client, execute, pipeline
 from bucketcast.targets.redis.dry_run import find_refused_command
-from bucketcast.targets.redis.errors import delivery_error, hint
+from bucketcast.targets.redis.errors import delivery_error
 from bucketcast.targets.redis.settings import RedisSettings
 
 if TYPE_CHECKING:
@@ -97,13 +97,15 @@ class Target(Mirror):
             execute(connection, "PING")
 
     def probe(self) -> None:
+        from redis.exceptions import ResponseError  # noqa: PLC0415 - carried by what delivers
+
         with self._connection() as connection:
             execute(connection, "PING")
             type_ = str(execute(connection, "TYPE", self.settings.key), "utf-8")
             if error := find_refused_command(partial(execute, connection), self.settings):
                 raise self._translate(error)
         if type_ not in ("none", self.settings.type):
-            raise Retryable(f"{self.where}: {hint('WRONGTYPE', self.settings)}")
+            raise self._translate(ResponseError("WRONGTYPE"))
 
     def partitions(self, count: int) -> list[str]:  # noqa: ARG002 - a hash has one cursor only
         self.probe()
@@ -158,11 +160,13 @@ class Target(Mirror):
             if self._client is None:
                 self._client = Client(self.settings, self.timeout)
             client = self._client
+        connecting = True
         try:
             with client.connection() as connection:
+                connecting = False
                 yield connection
         except (RedisError, OSError) as error:
-            raise self._translate(error) from None
+            raise self._translate(error, connecting=connecting) from None
 
-    def _translate(self, error: Exception) -> DeliveryError:
-        return delivery_error(error, self.settings, self.where)
+    def _translate(self, error: Exception, *, connecting: bool = False) -> DeliveryError:
+        return delivery_error(error, self.settings, self.where, connecting=connecting)

@@ -15,21 +15,19 @@ the attempt, and `webhook-signature` has one signature per key, `v1,…` for a `
 read again and the event sent once more, while a 400 would dead-letter it. To rotate, set the new
 and the old key, separated by a space, give the receivers the new one, and remove the old one.
 
-The status of the response decides:
+The status of the response decides, see below. Beside the table:
 
-* 2xx: delivered.
-* 400, 413, 415, 422: rejected, with the status and the beginning of the response body.
-* 401, 407: the login is refused, and the rest of the batch is not sent. 403 means the same, unless
-  other events of the batch were accepted: a firewall may block a single event.
-* 429, 503: too many at once. The event waits for the seconds in `Retry-After`; a 429 without it is
-  sent once more in the same batch, if others get through. When single requests are refused with
-  `Retry-After`, the rest of the batch is not sent and waits as long, which is no try. An error
-  about one event should be a 500: what answers 503 gets fewer requests.
+* A rejected event keeps the status and the beginning of the response's body.
+* After 401 or 407 the rest of the batch is not sent. 403 means the same, unless other events of the
+  batch were accepted: a firewall may block a single event.
+* 429, 503: too many at once, which waits for the seconds in `Retry-After`; a 429 without it is sent
+  once more in the same batch, if others get through. When single requests are refused with
+  `Retry-After`, the rest of the batch waits as long, which is no try. An error about one event
+  should be a 500: what answers 503 gets fewer requests.
 * No response within `timeout`, or no connection: the rest of the batch is not sent, which is no
   try. Requests in flight may still arrive. A connection that is lost while others get through
   counts as too many.
-* Everything else: the event is retried. Redirects are not followed, since that would send the event
-  and the token to a host that nobody configured; the reason names the new location.
+* Redirects are not followed: nobody configured their hosts.
 
 A function begins with 8 requests in flight and doubles them while the endpoint answers as quickly,
 up to `in_flight` and to one per MB of its memory. It halves them when answers take twice as long,

@@ -6,21 +6,12 @@ from typing import Any
 import pycurl
 
 from bucketcast.display import redacted_url
-from bucketcast.errors import (
-    DeliveryError,
-    NotAuthorized,
-    NotConnected,
-    Rejected,
-    Retryable,
-    Throttled,
-    TimedOut,
-)
+from bucketcast.errors import DeliveryError, Rejected, Throttled
+from bucketcast.targets.webhook.answers import ANSWERS, LAST_OF_CURL
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
 
 TOO_LARGE = 413
-EVENT_STATUSES = frozenset({400, TOO_LARGE, 415, 422})
-LOGIN_STATUSES = frozenset({401, 403, 407})
 TOO_MANY = 429
 REFUSAL_STATUSES = frozenset({TOO_MANY, 503})
 MAX_PAUSE = 900
@@ -28,6 +19,7 @@ MAX_PAUSE = 900
 MAX_BODY_SHOWN = 200
 CLOSED = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
 """curl's codes of a connection that the server closed."""
+_KNOWN = range(LAST_OF_CURL + 1)
 MAX_BODY = 4096
 _ANY_HEADER = zlib.MAX_WBITS | 32
 """Of gzip, or of zlib, which HTTP calls deflate."""
@@ -35,47 +27,36 @@ _ANY_HEADER = zlib.MAX_WBITS | 32
 
 def connection_error(
     settings: WebhookSettings, code: int, message: str, *, guard: Guard | None
-) -> NotConnected:
+) -> DeliveryError:
     """Return the error of a request without a response, with a hint."""
+    codes = [f"curl-{code}", "curl"] if code in _KNOWN else []
+    if code in CLOSED and settings.endpoint.startswith("https:"):
+        codes = ["closed"]
     if guard and guard.refusal and code == pycurl.E_COULDNT_CONNECT:
-        return NotConnected(f"{redacted_url(settings.endpoint)}: {guard.refusal}")
-    hints = {
-        pycurl.E_COULDNT_RESOLVE_HOST: "see endpoint, and the function's VPC",
-        pycurl.E_COULDNT_CONNECT: "see endpoint, and the function's VPC and security groups",
-        pycurl.E_OPERATION_TIMEDOUT: "see timeout",
-        pycurl.E_PEER_FAILED_VERIFICATION: "see cert_authority",
-        pycurl.E_SSL_CACERT_BADFILE: "see cert_authority",
-    }
-    encrypted = settings.endpoint.startswith("https:")
-    reason = f"{redacted_url(settings.endpoint)}: {message}"
-    # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
-    if any(word in message for word in ("alert", "private key")) or (encrypted and code in CLOSED):
-        return NotAuthorized(f"{reason} (if it asks for a client's certificate: see client_cert)")
-    kind = TimedOut if code == pycurl.E_OPERATION_TIMEDOUT else NotConnected
-    return kind(f"{reason} ({hints[code]})" if code in hints else reason)
+        message, codes = guard.refusal, ["curl"]
+    return ANSWERS.error(redacted_url(settings.endpoint), message, codes, connecting=True)
 
 
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
     """Return the error of an unsuccessful response; `handle` is its `pycurl.Curl`."""
-    reason = f"{redacted_url(settings.endpoint)} answered {status}"
     text = _printable(body, settings.auth_token.reveal())
-    if excerpt := _excerpt(text):
-        reason += f": {excerpt}"
-    if status in EVENT_STATUSES:
-        error = Rejected.anywhere(reason) if status == TOO_LARGE else Rejected(reason)
+    pause = handle.getinfo(pycurl.RETRY_AFTER)
+    asks_for_pause = status in REFUSAL_STATUSES and pause > 0
+    location = redacted_url(handle.getinfo(pycurl.REDIRECT_URL) or settings.endpoint)
+    error = ANSWERS.error(
+        f"{redacted_url(settings.endpoint)} answered {status}",
+        _excerpt(text) or "without a text",
+        ["Retry-After" if asks_for_pause else str(status)],
+        location=location,
+    )
+    if isinstance(error, Throttled):
+        error.after = min(pause, MAX_PAUSE)
+    if isinstance(error, Rejected):
+        if status == TOO_LARGE:
+            error.may_be_settings, error.stage = False, "send"
         kind = handle.getinfo(pycurl.CONTENT_TYPE) or "-"
         error.answer = f"{status}\ncontent-type: {kind}\n\n{text}"
-        return error
-    if status in LOGIN_STATUSES:
-        return NotAuthorized(f"{reason} (see auth_token)")
-    pause = handle.getinfo(pycurl.RETRY_AFTER)
-    if status in REFUSAL_STATUSES and pause > 0:
-        return Throttled(reason, after=min(pause, MAX_PAUSE))
-    if location := handle.getinfo(pycurl.REDIRECT_URL):
-        return Retryable(
-            f"{reason}: redirects are not followed; set endpoint to {redacted_url(location)}"
-        )
-    return Retryable(reason)
+    return error
 
 
 def _printable(body: bytes, token: str) -> str:

@@ -1,0 +1,28 @@
+"""What becomes of an event by the prefixes of Redis' errors."""
+
+from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+
+ANSWERS = Answers(
+    Answer(
+        Verdict.SETTINGS,
+        "WRONGTYPE",
+        "'{key}' must hold a {type} or nothing: rename the existing key, or set another",
+    ),
+    Answer(Verdict.SETTINGS, "CROSSSLOT", "the key needs a tag, such as {{{key}}}"),
+    Answer(Verdict.SETTINGS, "MOVED ASK", "address must be the slot's server, or a proxy"),
+    Answer(Verdict.LOGIN, "NOPERM", "the user needs ~{key}* {needs}"),
+    Answer(
+        Verdict.LOGIN, "WRONGPASS NOAUTH DENIED AuthenticationError AuthorizationError", "{login}"
+    ),
+    Answer(Verdict.AWAY, "READONLY", "address must be the primary's"),
+    Answer(Verdict.SLOWER, "LOADING"),
+    Answer(
+        Verdict.AGAIN,
+        "BUSY CLUSTERDOWN ERR EXECABORT MASTERDOWN MISCONF NOREPLICAS NOSCRIPT OOM TRYAGAIN"
+        " ResponseError",
+    ),
+    connections=(
+        *of_connections("the server", "address", "does tls = {tls} suit the port?"),
+        Answer(Verdict.AWAY, "RedisError"),
+    ),
+)

@@ -1,0 +1,34 @@
+"""What becomes of an event by HTTP's statuses and, where there is none, by curl's codes.
+
+`Retry-After` stands for a 429 or 503 with that header; `closed` for a closed connection with TLS.
+"""
+
+from bucketcast.targets.base.answers import Answer, Answers, Verdict
+
+_CERTIFICATE = "if it asks for a client's certificate: see client_cert"
+
+ANSWERS = Answers(
+    Answer(Verdict.EVENT, "400 413 415 422"),
+    Answer(Verdict.LOGIN, "401 403 407", "see auth_token"),
+    Answer(Verdict.SLOWER, "Retry-After"),
+    Answer(
+        Verdict.SETTINGS,
+        "300-303 307 308",
+        "redirects are not followed; set endpoint to {location}",
+    ),
+    Answer(
+        Verdict.AGAIN,
+        "304-306 402 404-406 408-412 414 416-418 421 423-426 428 429 431 451 500-508 510 511",
+    ),
+    connections=(
+        # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
+        Answer(Verdict.LOGIN, hint=_CERTIFICATE, words=("alert", "private key")),
+        Answer(Verdict.LOGIN, "closed", _CERTIFICATE),
+        Answer(Verdict.AWAY, "curl-5 curl-6", "see endpoint, and the function's VPC"),
+        Answer(Verdict.AWAY, "curl-7", "see endpoint, and the function's VPC and security groups"),
+        Answer(Verdict.SILENT, "curl-28", "see timeout"),
+        Answer(Verdict.AWAY, "curl-60 curl-77", "see cert_authority"),
+        Answer(Verdict.AWAY, "curl"),
+    ),
+)
+LAST_OF_CURL = 91

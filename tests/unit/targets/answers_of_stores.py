@@ -1,0 +1,126 @@
+"""What becomes of each answer of databases, searches and webhooks, for `answers`."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from types import ModuleType, SimpleNamespace
+
+import pg8000.exceptions
+import psycopg.errors
+import pycurl
+import pymysql
+import redis.exceptions
+import scramp.core
+import urllib3.exceptions
+from pymysql import constants
+from redis._parsers.base import BaseParser
+
+from bucketcast import targets
+from bucketcast.errors import DeliveryError
+from bucketcast.settings.options import read
+from bucketcast.targets.elasticsearch import errors as elasticsearch
+from bucketcast.targets.mysql import errors as mysql
+from bucketcast.targets.postgres import errors as postgres
+from bucketcast.targets.postgres.answers import ANSWERS
+from bucketcast.targets.redis import errors as redis_errors
+from bucketcast.targets.webhook import errors as webhook
+
+Answer = tuple[str, DeliveryError]
+"""A code or a class as the list has it, and the error that the product makes of it."""
+
+
+def exceptions(*modules: ModuleType) -> Iterator[type[Exception]]:
+    for module in modules:
+        for _, each in inspect.getmembers(module, inspect.isclass):
+            if issubclass(each, Exception):
+                yield each
+
+
+def of_mysql() -> Iterator[Answer]:
+    for names in (constants.ER, constants.CR):
+        for code in vars(names).values():
+            if isinstance(code, int):
+                yield str(code), mysql.delivery_error(pymysql.MySQLError(code, "it"), "h")
+
+
+def of_pymysql() -> Iterator[Answer]:
+    for each in exceptions(pymysql.err):
+        yield each.__name__, mysql.delivery_error(each(0, ""), "h")
+
+
+def of_postgres() -> Iterator[Answer]:
+    """Yield each SQLSTATE, by its class where all of that have one verdict."""
+    for code in filter(re.compile("[0-9A-Z]{5}").fullmatch, psycopg.errors._sqlcodes):
+        listed = code if ANSWERS.find("", [code]) else code[:2]
+        yield listed, postgres.delivery_error(pg8000.DatabaseError({"C": code, "M": "it"}), "h")
+
+
+def of_pg8000() -> Iterator[Answer]:
+    for each in exceptions(pg8000.exceptions, scramp.core):
+        yield each.__name__, postgres.delivery_error(each("it"), "h")
+
+
+REDIS = read(targets.load("redis").Settings, {"address": "h", "key": "k"})
+
+
+def of_redis() -> Iterator[Answer]:
+    """Yield the prefixes that redis-py knows, and others that a write can meet."""
+    parse: Callable[[str], Exception] = BaseParser.parse_error
+    for prefix in (*BaseParser.EXCEPTION_CLASSES, "BUSY", "MISCONF", "NOREPLICAS", "WRONGTYPE"):
+        error = parse(f"{prefix} 1 h:1")
+        yield prefix, redis_errors.delivery_error(error, REDIS, "h")
+
+
+def of_redis_py() -> Iterator[Answer]:
+    for each in exceptions(redis.exceptions):
+        if issubclass(each, redis.exceptions.RedisError):
+            yield each.__name__, redis_errors.delivery_error(each.__new__(each, "it"), REDIS, "h")
+
+
+def of_elasticsearch() -> Iterator[Answer]:
+    for status in HTTPStatus:
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            yield str(status.value), elasticsearch.of_response(status, {}, b"it", "http://h")
+
+
+def of_urllib3() -> Iterator[Answer]:
+    for each in exceptions(urllib3.exceptions):
+        if issubclass(each, urllib3.exceptions.HTTPError):
+            error = each.__new__(each)
+            vars(error).update(partial=0, expected=1, length="")  # which some print
+            yield each.__name__, elasticsearch.of_connection(error, "http://h")
+
+
+WEBHOOK = read(targets.load("webhook").Settings, {"endpoint": "http://h"})
+
+
+def of_webhook() -> Iterator[Answer]:
+    handle = SimpleNamespace(getinfo=lambda _: 0)
+    for status in HTTPStatus:
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
+            yield str(status.value), webhook.refusal(WEBHOOK, handle, status, b"")
+
+
+def of_curl() -> Iterator[Answer]:
+    """Yield curl's codes; 99999 is pycurl's, and below 1 is no error."""
+    for name, code in vars(pycurl).items():
+        if name.startswith("E_") and 0 < code < 99_999:
+            yield name, webhook.connection_error(WEBHOOK, code, "it", guard=None)
+
+
+OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {
+    "elasticsearch": of_elasticsearch,
+    "mysql": of_mysql,
+    "postgres": of_postgres,
+    "redis": of_redis,
+    "webhook": of_webhook,
+}
+OF_LIBRARIES: dict[str, Callable[[], Iterator[Answer]]] = {
+    "elasticsearch": of_urllib3,
+    "mysql": of_pymysql,
+    "postgres": of_pg8000,
+    "redis": of_redis_py,
+    "webhook": of_curl,
+}
+"""The exceptions that the client's library can raise."""
