@@ -46,6 +46,9 @@ def test_a_user_is_served_however_many_others_are_idle(head: bytes) -> None:
         every = [opened.enter_context(connected(port)) for _ in range(9)]
         working = every[0]
         working.sendall(SLOW_PUT)
+        kept = opened.enter_context(connected(port))
+        kept.sendall(ASKED)
+        assert kept.recv(1_000).startswith(b"HTTP/1.1 200")
         for number in range(30):
             idle = opened.enter_context(connected(port))
             idle.sendall(head)
@@ -55,6 +58,9 @@ def test_a_user_is_served_however_many_others_are_idle(head: bytes) -> None:
                 dates_of(port, "/images", {"Host": HOST, **signed("GET", "/images").headers})[0]
                 == 200
             ), number
+        kept.sendall(ASKED)
+        if head != ASKED:  # of a user's own, the oldest are closed
+            assert kept.recv(12) == b"HTTP/1.1 200", "its next call is not lost"
         working.sendall(BODY)
         assert working.recv(12) == b"HTTP/1.1 200"
 

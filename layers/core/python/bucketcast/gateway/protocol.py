@@ -11,13 +11,14 @@ MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
 HEADERS_SECONDS: Final = 4.0
 """The seconds from connecting to the end of the headers."""
+_BUSY: Final = 2
 
 
 class Protocol(HttpToolsProtocol):
     """A connection that is closed when its headers are too slow or too large.
 
-    Beyond the limit of connections the one is closed that has been without a known user for
-    longest, whether it is idle or a stranger still sends: users are served.
+    Beyond the limit of connections a stranger's is closed, whether it is idle or still sends, else
+    an idle one of a user; of these the one that was opened or answered longest ago.
     """
 
     _opened: ClassVar[dict["Protocol", None]] = {}
@@ -30,17 +31,19 @@ class Protocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._start_timer()
         if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
-            for unknown in [one for one in self._opened if not one.has_user()][:1]:
-                unknown.forget()
-                unknown.transport.abort()
+            ranked = (one for rank in range(_BUSY) for one in self._opened if one.rank() == rank)
+            closed = next(ranked, None)
+            if closed is not None:
+                closed.forget()
+                closed.transport.abort()
         self._opened[self] = None
 
-    def has_user(self) -> bool:
-        """Return True while a request is served whose user is known."""
-        if self.cycle is None or self.cycle.response_complete:
-            return False
+    def rank(self) -> int:
+        """Return 0 without a user in the last request, 1 once that is answered, else `_BUSY`."""
+        if self.cycle is None:
+            return 0
         audited: Any = self.cycle.scope.get(AUDITED, {})
-        return bool(audited.get("user"))
+        return bool(audited.get("user")) * (1 if self.cycle.response_complete else _BUSY)
 
     def forget(self) -> None:
         """Do not count this connection any more: it is closed soon."""
