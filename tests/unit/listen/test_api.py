@@ -1,9 +1,11 @@
 """Listen calls from the request to the last line, with a queue in memory."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Mapping, MutableMapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,13 @@ from bucketcast.listen import api
 from bucketcast.listen.api import Listen
 from bucketcast.listen.aws.credentials import CredentialsProvider
 from bucketcast.listen.aws.listeners import Listeners, Table
-from bucketcast.listen.listener import KEEP_SECONDS, LEASE_SECONDS, Listener, ListenFilter
+from bucketcast.listen.listener import (
+    KEEP_SECONDS,
+    LEASE_SECONDS,
+    Listener,
+    ListenFilter,
+    TooManyListenersError,
+)
 from bucketcast.users import Right
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
@@ -40,6 +48,7 @@ class Client:
         self.disconnected = asyncio.Event()
         self.aborted = False
         self.refused = False
+        self.confirmations = math.inf
         self._received = False
 
     async def receive(self) -> MutableMapping[str, Any]:
@@ -59,7 +68,8 @@ class Client:
         request = await authenticator().authenticate(scope_of(signed("GET", target)), self.receive)
 
         async def confirm() -> None:
-            if self.refused:
+            self.confirmations -= 1
+            if self.refused or self.confirmations < 0:
                 raise S3Error("InvalidAccessKeyId")
 
         return replace(request, user=self.user, abort=abort, confirm=confirm)
@@ -143,12 +153,11 @@ async def test_a_removed_user_gets_no_more_events(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, *, endless: bool
 ) -> None:
     monkeypatch.setattr("bucketcast.web.authentication.CONFIRM_SECONDS", 0.01)
-    client, listen = Client(), deployment.listen(endless=endless)
-    running = asyncio.create_task(answer(listen, client))
-    await wait_until(lambda: deployment.held() == [True])
-    client.refused = True
-    async with asyncio.timeout(5):
-        await asyncio.gather(running, return_exceptions=True)
+    client = Client()
+    client.confirmations = 1  # for the listener that is made
+    with nullcontext() if endless else pytest.raises(S3Error):
+        async with asyncio.timeout(10):
+            await answer(deployment.listen(endless=endless), client)
     assert client.aborted
     assert deployment.held() == [False]
 
@@ -253,9 +262,10 @@ async def test_a_user_who_connects_slowly_holds_up_no_other(
     end, acquire = threading.Event(), deployment.listeners.acquire
 
     def slowly(requested: ListenFilter, *rest: Any, **more: Any) -> Listener:
-        if requested.user == ANNA.id:
-            end.wait(20)
-        return acquire(requested, *rest, **more)
+        if requested.user != ANNA.id:
+            return acquire(requested, *rest, **more)
+        end.wait(20)
+        raise TooManyListenersError("after some time")
 
     monkeypatch.setattr(deployment.listeners, "acquire", slowly)
     listen, slow, other = deployment.listen(), [Client() for _ in range(40)], Client()
@@ -273,4 +283,4 @@ async def test_a_user_who_connects_slowly_holds_up_no_other(
             assert (await credentials()).access_key == "a"
     finally:
         end.set()
-        await asyncio.gather(*running)
+        await asyncio.gather(*running, return_exceptions=True)
