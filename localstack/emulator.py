@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -37,6 +38,11 @@ def ensure() -> str:
     if os.environ.get("LOCALSTACK_ENDPOINT"):
         if not is_healthy(any_status=True):
             raise Failure(f"nothing answers at LOCALSTACK_ENDPOINT={endpoint()}: is it running?")
+        if (running := _system()) not in ("", sys.platform):
+            raise Failure(
+                f"the emulator at {endpoint()} runs functions on {running}, and what is bundled "
+                f"here is for {sys.platform}: deploy from {running}"
+            )
         return endpoint()
     if background.pid(NAME) is not None:
         record = read_record(RECORD)
@@ -89,6 +95,19 @@ def is_healthy(*, any_status: bool = False) -> bool:
         return any_status
     except (urllib.error.URLError, OSError):
         return False
+
+
+def _system() -> str:
+    """Return the system that the emulator runs functions on, "" where it does not say so.
+
+    LocalStack runs them in containers, and says so; MiniStack runs them here.
+    """
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"{endpoint()}/_localstack/info", timeout=2) as response:
+            return str(json.load(response).get("system", ""))
+    except (OSError, ValueError):
+        return ""
 
 
 def _wait_until_healthy() -> None:
