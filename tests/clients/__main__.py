@@ -43,7 +43,7 @@ def _deployed() -> Iterator[Deployed]:
     with tempfile.TemporaryDirectory(prefix="bucketcast-clients-") as path:
         folder = Path(path)
         config = folder / "bucketcast.toml"
-        write_configuration(config, {}, TARGET)
+        write_configuration(config, {}, TARGET, dynamic="webhook")
         local = Local(folder / "stack")
         try:
             local.up(config)

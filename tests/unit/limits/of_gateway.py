@@ -76,7 +76,14 @@ def judge(patterns: list[str]) -> Taken:
 
 def policies() -> list[list[str]]:
     """Return policies that are as long as one may be, with as many wildcards as it may have."""
-    words = (("*a" * 97, 1), ("*{}" + "a" * 250, 97), ("?" * 97, 1), ("a{}", 3_500), ("*{}", 3_500))
+    words = (
+        ("*a" * 97, 1),
+        ("*{}" + "a" * 250, 97),
+        ("?" * 97, 1),
+        ("*a" * 15_000, 1),
+        ("a{}", 3_500),
+        ("*{}", 3_500),
+    )
     return [[word.format(number) for number in range(many)] for word, many in words]
 
 
