@@ -6,8 +6,8 @@ from typing import Any
 import pycurl
 
 from bucketcast.display import redacted_url
-from bucketcast.errors import DeliveryError, Rejected, Throttled
-from bucketcast.targets.webhook.answers import ANSWERS, LAST_OF_CURL
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Throttled
+from bucketcast.targets.webhook.answers import ANSWERS
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
 
@@ -19,7 +19,6 @@ MAX_PAUSE = 900
 MAX_BODY_SHOWN = 200
 CLOSED = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
 """curl's codes of a connection that the server closed."""
-_KNOWN = range(LAST_OF_CURL + 1)
 MAX_BODY = 4096
 _ANY_HEADER = zlib.MAX_WBITS | 32
 """Of gzip, or of zlib, which HTTP calls deflate."""
@@ -29,12 +28,11 @@ def connection_error(
     settings: WebhookSettings, code: int, message: str, *, guard: Guard | None
 ) -> DeliveryError:
     """Return the error of a request without a response, with a hint."""
-    codes = [f"curl-{code}", "curl"] if code in _KNOWN else []
-    if code in CLOSED and settings.endpoint.startswith("https:"):
-        codes = ["closed"]
+    where = redacted_url(settings.endpoint)
     if guard and guard.refusal and code == pycurl.E_COULDNT_CONNECT:
-        message, codes = guard.refusal, ["curl"]
-    return ANSWERS.error(redacted_url(settings.endpoint), message, codes, connecting=True)
+        return NotConnected(f"{where}: {guard.refusal}")
+    is_closed = code in CLOSED and settings.endpoint.startswith("https:")
+    return ANSWERS.error(where, message, ["closed" if is_closed else str(code)], connecting=True)
 
 
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
