@@ -107,7 +107,7 @@ def test_functions_on_aws_get_their_egress_rules(make: Make) -> None:
     assert variables(found, "Bucketcast-redis-cache") == "none"
     assert variables(found, "Bucketcast-dynamic-webhook") == "10.1.0.0/16,localhost"
     assert '\\"allow_private\\":[\\"10.1.0.0/16\\",\\"localhost\\"]' in found.text()
-    plain = make(WEBHOOK + vpc)
+    plain = make(WEBHOOK + vpc + '[dynamic_targets]\nkinds = ["webhook"]\n')
     assert str(variables(plain, NAME)).startswith("10.0.0.0/8,172.16.0.0/12,")
     assert variables(plain, "Bucketcast-dynamic-webhook") == "none"
     assert variables(make(WEBHOOK, local=True), NAME) is None
