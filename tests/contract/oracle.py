@@ -30,6 +30,19 @@ class Row(NamedTuple):
     sequencer: str
 
 
+def without_puts_again(history: Iterable[Event]) -> list[Event]:
+    """Leave out each put of a version that was removed by its id before it: an id is given once."""
+    removed: set[tuple[str, str]] = set()
+    left = []
+    for event in history:
+        version = (event.key, event.version_id or "null")
+        if event.name == DELETE and version[1] != "null":
+            removed.add(version)
+        if event.name not in CREATIONS or version not in removed:
+            left.append(event)
+    return left
+
+
 def visible(events: Iterable[Event]) -> dict[str, Row]:
     """`bucket/key` → what the mirror shows after these events, whatever their order.
 

@@ -19,7 +19,7 @@ from bucketcast.mirror.synthetic import Object, created, just_after
 from bucketcast.shapes import minio
 from tests.contract.case import DELETE, PUT, Case, event, path_of, record_of
 from tests.contract.mirrors import rows
-from tests.contract.oracle import Row, visible
+from tests.contract.oracle import Row, visible, without_puts_again
 from tests.servers import Arrival
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "60"))
@@ -38,22 +38,10 @@ def rows_of(arrivals: Iterable[Arrival], bucket: str) -> dict[str, Row]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Event]:
-    """Events of which no two have one time, or one sequencer.
-
-    A version that was removed by its id is never put again: nowhere is its id given twice.
-    """
+    """Events of which no two have one time, or one sequencer."""
     length = draw(st.integers(1, 12))
     times = draw(st.permutations(range(1, length + 1)))
-    drawn = [_any_event(draw, order, at) for order, at in enumerate(times, 1)]
-    removed: set[tuple[str, str]] = set()
-    history = []
-    for each in drawn:
-        version = (each.key, each.version_id or "null")
-        if each.name == DELETE and version[1] != "null":
-            removed.add(version)
-        if each.name not in (PUT, COPY) or version not in removed:
-            history.append(each)
-    return history
+    return without_puts_again(_any_event(draw, order, at) for order, at in enumerate(times, 1))
 
 
 def _any_event(draw: st.DrawFn, order: int, at: int) -> Event:
