@@ -266,17 +266,6 @@ def test_event_too_large_for_the_topic_is_rejected_alone(kafka: KafkaServer, mak
     assert make(topic="small", compression_codec="gzip").send(batch) == {}
 
 
-def test_event_above_the_largest_size_is_rejected_alone(
-    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "LARGEST_EVENT", 2_000)
-    batch = [*events(2), event("x" * 2_000, 3), *events(2, "later")]
-    failures = make().send(batch)
-    assert {index: type(error) for index, error in failures.items()} == {2: Rejected}
-    assert "at most 2000 go to Kafka" in str(failures[2])
-    assert len(kafka.received()) == 4
-
-
 def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -> None:
     port = kafka.address.rpartition(":")[2]
     for brokers in (f"127.0.0.1:1,{kafka.address}", f"localhost:{port}", f" {kafka.address} ,"):

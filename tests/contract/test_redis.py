@@ -335,21 +335,6 @@ def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[...
     assert ("READONLY" in finding.found, finding.hint) == (True, "address must be the primary's")
 
 
-def test_one_event_too_large_is_rejected_alone(
-    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(redis_client, "MAX_VALUE_BYTES", 2_000)
-    for format_ in ("namespace", "access"):
-        failures = make(format=format_, key=f"ev:{format_}").send(
-            [event("a", 1), event("x" * 2_000, 2), event("b", 3), event("\ud800", 4)]
-        )
-        assert {index: type(failure) for index, failure in failures.items()} == {
-            1: Rejected,
-            3: Rejected,
-        }
-    assert len(redis.received("ev:namespace")) == len(redis.received("ev:access")) == 2
-
-
 def test_a_connection_that_was_idle_too_long_is_replaced(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:

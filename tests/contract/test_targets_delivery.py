@@ -102,18 +102,6 @@ def test_an_odd_event_arrives_complete_or_is_rejected_alone(case: Case, odd: Eve
     }
 
 
-def test_an_event_that_is_not_unicode_is_rejected_alone(case: Case) -> None:
-    poison = event("lone surrogate \ud800", 9)
-    sender = case.sender()
-    batch = [*events(5, "before"), poison, *events(5, "later")]
-    (index, error), *others = sender.send(batch).items()
-    assert (index, type(error), others) == (5, Rejected, [])
-    assert "surrogate" in str(error)
-    assert len(case.arrivals()) == 10
-    assert type(sender.refusal([poison])) is Rejected
-    assert sender.send(events(1)) == {}
-
-
 def test_close_can_be_called_at_any_time(case: Case) -> None:
     sender = case.sender()
     sender.close()

@@ -173,10 +173,9 @@ def test_odd_bodies_give_events_that_can_be_written_or_a_reason(path: Path) -> N
         assert all(event.bucket for event in events)
         for event in events:
             for shape in map(shapes.shape, get_args(shapes.Name)):
-                with suppress(UnicodeEncodeError):  # what a target then rejects
-                    shape.message(event)
-                    shape.value(event)
-                    for each in shape.attributes(event).values() if shape.attributes else ():
-                        in_header(each)
+                shape.message(event)
+                shape.value(event)
+                for each in shape.attributes(event).values() if shape.attributes else ():
+                    in_header(each)
         for packed in pack([Delivery("rule", event) for event in events]):
             unpack(packed.body)

@@ -10,7 +10,7 @@ import pytest
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable, Throttled
+from bucketcast.errors import DeliveryError, NotAuthorized, Retryable, Throttled
 from bucketcast.event import Event
 from bucketcast.settings.types import Secret
 from bucketcast.shapes import minio
@@ -198,13 +198,6 @@ def test_qos_2_is_confirmed_by_the_last_step_only() -> None:
     batch.send(connection(answers), 1, soon())
     assert batch.unconfirmed == set()
     assert outcomes(batch.failures) == {1: Retryable}, "an id that the broker does not know"
-
-
-def test_event_too_large_for_any_packet_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "LARGEST", 100)
-    batch = batch_of(2)
-    batch.send(connection(packet=100), 1, soon())
-    assert outcomes(batch.failures) == {0: Rejected, 1: Rejected}
 
 
 def test_slow_broker_gets_pings() -> None:

@@ -85,7 +85,7 @@ class Target(base.Connected[Client]):
             return confirms.failures
         with self._connection() as client:
             try:
-                messages = self._messages(events, confirms)
+                messages = self._messages(events)
                 client.publish(messages, confirms, self.timeout, wait=self._awaits_confirms)
             except (*RAISED, BlockedError) as error:
                 self._fail(events, confirms, error)
@@ -135,15 +135,15 @@ class Target(base.Connected[Client]):
         except ValueError as error:
             raise NotAuthorized(f"url: allowed is {error}") from None
 
-    def _messages(self, events: Sequence[Event], confirms: Confirms) -> Iterator[Message]:
+    def _messages(self, events: Sequence[Event]) -> Iterator[Message]:
         content_type = self.shape.content_type
         delivery_mode = self.settings.delivery_mode or PERSISTENT
-        for index, event, body in confirms.encode(events, self.shape.message):
+        for index, event in enumerate(events):
             headers = tuple(self._own_headers(event).items())
             id_ = event.id
             properties = encode_properties(content_type, delivery_mode, headers)
             with_id = b"%b%c%b" % (properties, len(id_), id_.encode())
-            yield Message(index, id_, with_id, body)
+            yield Message(index, id_, with_id, self.shape.message(event))
 
     def _own_headers(self, event: Event) -> dict[str, str]:
         minio_headers = {"minio-bucket": event.bucket, "minio-event": event.name}

@@ -1,12 +1,8 @@
 """The result of a batch that the server confirms in parts."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable
 
-from bucketcast.errors import DeliveryError, Rejected
-from bucketcast.event import Event
-
-T = TypeVar("T")
+from bucketcast.errors import DeliveryError
 
 
 class BatchResult:
@@ -31,15 +27,3 @@ class BatchResult:
         self.unconfirmed.discard(index)
         if failure is not None:
             self.failures[index] = failure
-
-    def encode(
-        self, events: Iterable[Event], encoder: Callable[[Event], T]
-    ) -> Iterator[tuple[int, Event, T]]:
-        """Yield index, event and encoded event; reject events that are not Unicode."""
-        for index, event in enumerate(events):
-            try:
-                encoded = encoder(event)
-            except UnicodeEncodeError as error:
-                self.settle(index, Rejected.anywhere(f"its text is not Unicode: {error}"))
-            else:
-                yield index, event, encoded

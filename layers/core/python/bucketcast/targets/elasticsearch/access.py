@@ -17,13 +17,9 @@ def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shap
     """Append the events; those whose document was not confirmed fail."""
     result = BatchResult(len(events))
     action = b'{"index":{"_index":%b}}' % encode(index)  # the server assigns the id
-    positions: list[int] = []
-    writes: list[bytes] = []
-    for position, _, document in result.encode(events, shape.value):
-        positions.append(position)
-        writes.append(b"%b\n%b\n" % (action, to_one_line(document)))
+    writes = [b"%b\n%b\n" % (action, to_one_line(shape.value(event))) for event in events]
     try:
-        for position, item in zip(positions, send_writes(requests, writes), strict=True):
+        for position, item in enumerate(send_writes(requests, writes)):
             if item.error:
                 result.settle(position, errors.of_document(item.status, item.error))
             else:

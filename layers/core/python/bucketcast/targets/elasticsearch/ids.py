@@ -14,11 +14,7 @@ _KEY = bytes.fromhex("4be734fa8e238acd263e83e6bb968552040f935da39f441497e09d1322
 
 
 def document_id(path: str, *, always_hashed: bool = False) -> str:
-    """Return the id for `bucket/key`.
-
-    Raises:
-        UnicodeEncodeError: the key is not valid Unicode.
-    """
+    """Return the id for `bucket/key`."""
     plain = path.encode()
     if always_hashed or len(plain) > MAX_ID_BYTES:
         return urlsafe_b64encode(highwayhash256(plain, _KEY)).decode()

@@ -62,7 +62,7 @@ def _deliver_once(
     requests: Requests, names: Names, events: Sequence[Event], without: Container[int], now: int
 ) -> WriteResult:
     result = WriteResult({}, [])
-    objects = _build_objects(fold(events, without), names, result)
+    objects = _build_objects(fold(events, without), names)
     reason: DeliveryError = Retryable(f"others were faster to write it, {ROUNDS} times")
     try:
         for _ in range(ROUNDS):
@@ -86,19 +86,13 @@ def _deliver_once(
     return result
 
 
-def _build_objects(
-    entries: Iterable[RegisterUpdate], names: Names, result: WriteResult
-) -> list[Object]:
+def _build_objects(entries: Iterable[RegisterUpdate], names: Names) -> list[Object]:
     objects: dict[str, Object] = {}
     guard, visible = (b'{"_index":%b,"_id":' % encode(name) for name in names[:2])
     for entry in entries:
-        try:
-            id_ = document_id(entry.key, always_hashed=names.hashed)
-            removes = entry.register in _REMOVALS
-            move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
-        except UnicodeEncodeError as error:
-            result.fail(entry.indexes, Rejected.anywhere(f"its text is not Unicode: {error}"))
-            continue
+        id_ = document_id(entry.key, always_hashed=names.hashed)
+        removes = entry.register in _REMOVALS
+        move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
         current = objects.get(id_)
         if current is None:
             end = encode(id_) + b"}"

@@ -18,7 +18,7 @@ not, or while the user may not write to it, events wait. The user needs WRITE an
 topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.8, and CREATE if the topic is to be created.
 
 Events are sent in batches of up to 1 MB, and in smaller ones if the brokers refuse that
-(`max.message.bytes`); what they refuse alone, or takes more than 64 MiB, is rejected.
+(`max.message.bytes`); what they refuse alone is rejected.
 
 Logins are PLAIN, SCRAM and, with `auth = iam`, that of [Amazon MSK](../aws/msk.md) by the
 function's role. Kerberos and other tokens are not supported.
@@ -42,7 +42,6 @@ from bucketcast.targets.kafka.client import (
     check_login,
     check_topic,
 )
-from bucketcast.targets.kafka.configuration import LARGEST_EVENT
 from bucketcast.targets.kafka.errors import ended
 from bucketcast.targets.kafka.settings import KafkaSettings
 
@@ -129,23 +128,17 @@ class Target(base.Connected[Client]):
         self, events: Sequence[Event], indexes: Sequence[int], batch_bytes: int
     ) -> dict[int, DeliveryError]:
         """Write the events with these indexes; return the errors of those that failed."""
-        failures: dict[int, DeliveryError] = {}
         self._batch_bytes = batch_bytes
         try:
-            refused = self._produce(events, indexes, failures)
+            refused = self._produce(events, indexes)
         except DeliveryError as error:
-            return dict.fromkeys(indexes, error) | failures
+            return dict.fromkeys(indexes, error)
         if refused:
             self._drop()  # with everything that librdkafka may still hold of them
-        return failures | refused
+        return refused
 
     def _produce(
-        self,
-        events: Sequence[Event],
-        indexes: Sequence[int],
-        failures: dict[int, DeliveryError],
-        *,
-        anew: bool = False,
+        self, events: Sequence[Event], indexes: Sequence[int], *, anew: bool = False
     ) -> dict[int, DeliveryError]:
         """Send by the producer; if it cannot go on, by a new one, once.
 
@@ -154,7 +147,7 @@ class Target(base.Connected[Client]):
         """
         from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
-        messages = self._messages(events, indexes, failures)
+        messages = self._messages(events, indexes)
         try:
             with self._connection() as client:
                 return client.send(messages, self._deadline)
@@ -162,24 +155,13 @@ class Target(base.Connected[Client]):
             reason = ended(error, self.settings, self.where)
             if anew or isinstance(reason, NotAuthorized):
                 raise reason from None
-        return self._produce(events, indexes, failures, anew=True)
+        return self._produce(events, indexes, anew=True)
 
-    def _messages(
-        self, events: Sequence[Event], indexes: Iterable[int], failures: dict[int, DeliveryError]
-    ) -> Iterator[Message]:
+    def _messages(self, events: Sequence[Event], indexes: Iterable[int]) -> Iterator[Message]:
         headers, message = self._headers, self.shape.message
         for index in indexes:
             event = events[index]
-            try:
-                key, value = minio.path(event).encode(), message(event)
-            except UnicodeEncodeError as error:
-                failures[index] = Rejected.anywhere(f"its text is not Unicode: {error}")
-                continue
-            if len(value) > LARGEST_EVENT:
-                size = f"the event takes {len(value)} bytes"
-                failures[index] = Rejected.anywhere(f"{size}; at most {LARGEST_EVENT} go to Kafka")
-                continue
-            yield Message(index, key, value, headers(event))
+            yield Message(index, minio.path(event).encode(), message(event), headers(event))
 
     def _connect(self) -> Client:
         client = Client(self.settings, self.timeout, self._batch_bytes, self.where)

@@ -19,8 +19,8 @@ from bucketcast.targets.kafka.errors import invalid_options
 from bucketcast.targets.kafka.health import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
 
-LARGEST_EVENT = 64 * 1024 * 1024
-"""Bytes of a body; by default brokers accept requests of up to 100 MiB."""
+LARGEST_MESSAGE = 65 * 1024 * 1024
+"""Bytes: more than any event takes, and less than brokers take in one request by default."""
 T = TypeVar("T")
 _MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA-512"}
 _TOKEN_QUERY = {"Action": "kafka-cluster:Connect"}
@@ -105,8 +105,7 @@ def configuration(settings: KafkaSettings, timeout: float, batch_bytes: int) -> 
         "partitioner": "fnv1a",
         "batch.size": batch_bytes,
         "linger.ms": 1000,  # a batch is sent when it is full, or when `flush` is called
-        # Allow for the key and the headers.
-        "message.max.bytes": LARGEST_EVENT + 1024 * 1024,
+        "message.max.bytes": LARGEST_MESSAGE,
         "compression.codec": settings.compression_codec,
         # The caller's time limit comes first, and withdraws the batch.
         "message.timeout.ms": _ms(timeout) + 60_000,

@@ -97,11 +97,9 @@ class Batch(BatchResult):
             except ValueError as error:
                 self.settle(index, Rejected.anywhere(f"no message can hold it: {error}"))
                 continue
-            size = f"the event takes {len(data)} bytes"
             if len(data) <= limit:
                 yield index, data
-            elif len(data) > protocol.LARGEST:
-                self.settle(index, Rejected.anywhere(f"{size}; MQTT takes {protocol.LARGEST}"))
             else:
+                size = f"the event takes {len(data)} bytes"
                 reason = f"{size}; the broker takes {limit}: raise its largest packet"
                 self.settle(index, Retryable(reason))

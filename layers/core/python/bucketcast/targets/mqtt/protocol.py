@@ -90,7 +90,7 @@ def publish_encoder(
     """Return the encoder of PUBLISH, for a packet id, an event and its body.
 
     The properties are left out in MQTT 3. The encoder raises `ValueError` for a text that is too
-    long or not Unicode.
+    long.
     """
     first, topic_field = 0x30 | qos << 1, _encode_text(topic)
     content_type_property = bytes([CONTENT_TYPE]) + _encode_text(content_type)

@@ -127,8 +127,6 @@ class Target(TableTarget[Client]):
                 else:
                     connection.execute(sql.append(self._names, rows))
                     connection.commit()
-            except UnicodeEncodeError as error:
-                refusal = Rejected.anywhere(f"its text is not Unicode: {error}")
             except MySQLError as error:
                 if not is_about_a_row(error):
                     raise

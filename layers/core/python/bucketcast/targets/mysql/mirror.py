@@ -34,11 +34,7 @@ class Item(NamedTuple):
 
 
 def make_item(entry: RegisterUpdate) -> Item:
-    """Return the item of an entry.
-
-    Raises:
-        UnicodeEncodeError: it is not valid Unicode.
-    """
+    """Return the item of an entry."""
     value = records(entry.event)
     row = sql.row(entry.key.encode(), value)
     return Item(entry, value, row, sql.identity(entry.key))

@@ -145,11 +145,7 @@ def row(key: bytes, value: bytes) -> bytes:
 
 
 def log_row(event: Event, shape: Shape) -> bytes:
-    """Return a row of the format `access`.
-
-    Raises:
-        UnicodeEncodeError: it is not valid Unicode.
-    """
+    """Return a row of the format `access`."""
     # Cut the fractions here: MySQL rounds them, MariaDB truncates them.
     return row(event.time[:_SECONDS_LENGTH].encode(), shape.value(event))
 

@@ -40,12 +40,8 @@ class Batch(BatchResult):
         They are encoded one by one, while the server works.
         """
         for index, event in enumerate(self._events):
-            try:
-                head = self._head(event) if headers else b""
-                body = self._body(event)
-            except UnicodeEncodeError as error:
-                self.settle(index, Rejected.anywhere(f"its text is not Unicode: {error}"))
-                continue
+            head = self._head(event) if headers else b""
+            body = self._body(event)
             size = len(head) + len(body) + overhead
             if size > limit:
                 self.settle(index, too_large(size, limit))

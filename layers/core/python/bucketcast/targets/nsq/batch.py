@@ -63,11 +63,7 @@ def commands(
     pieces: list[bytes] = []
     size = _NUMBER
     for index in range(start, len(events)):
-        try:
-            body = encode(events[index])
-        except UnicodeEncodeError as error:
-            failures[index] = Rejected.anywhere(f"no JSON can hold it: {error}")
-            continue
+        body = encode(events[index])
         length = len(body)
         if length > largest:
             failures[index] = limits.rejection(length)

@@ -121,9 +121,6 @@ class Target(TableTarget[Client]):
                 else:
                     rows = (sql.log_row(event, self.shape) for event in events)
                     connection.copy(sql.append(names), _parts(rows))
-            except UnicodeEncodeError as error:
-                self._drop()  # it is in the middle of a COPY
-                return Rejected.anywhere(f"its text is not Unicode: {error}")
             except Error as error:
                 if not is_about_a_row(error):
                     raise

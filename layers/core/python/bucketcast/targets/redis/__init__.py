@@ -39,8 +39,8 @@ from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.base.mirror import SWEEP_SECONDS, Mirror
-from bucketcast.targets.redis import access, mirror, state
-from bucketcast.targets.redis.client import Client, execute, pipeline
+from bucketcast.targets.redis import mirror, state
+from bucketcast.targets.redis.client import EVENTS_PER_CALL, Client, Command, execute, pipeline
 from bucketcast.targets.redis.dry_run import find_refused_command
 from bucketcast.targets.redis.errors import delivery_error
 from bucketcast.targets.redis.settings import RedisSettings
@@ -141,7 +141,12 @@ class Target(Mirror):
     def _append(
         self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
     ) -> None:
-        calls = access.calls(self.settings.key, events, self.body, result)
+        starts = range(0, len(events), EVENTS_PER_CALL)
+        parts = [range(len(events))[start : start + EVENTS_PER_CALL] for start in starts]
+        calls: Iterator[tuple[range, Command]] = (
+            (part, ("RPUSH", self.settings.key, *(self.body(events[index]) for index in part)))
+            for part in parts
+        )
         for indexes, reply in pipeline(connection, calls):
             if isinstance(reply, Exception):
                 result.fail(indexes, self._translate(reply))

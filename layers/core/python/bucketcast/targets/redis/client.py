@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bucketcast.errors import Rejected
 from bucketcast.targets.base import CONNECT_SECONDS, IDLE_SECONDS, connecting, tls
 from bucketcast.targets.redis.settings import RedisSettings
 
@@ -17,8 +16,6 @@ Command = tuple[str | bytes | int, ...]
 T = TypeVar("T")
 EVENTS_PER_CALL = 250
 """Few enough to block the server for some ms only, and to fit Lua's stack of 8,000."""
-MAX_VALUE_BYTES = 512 * 1024 * 1024 - 1024 * 1024
-"""Redis limits an argument of a command to 512 MB."""
 
 
 class Client:
@@ -87,19 +84,6 @@ def pipeline(
         except ResponseError as error:
             reply = error
         yield subject, reply
-
-
-def check_size(value: bytes) -> bytes:
-    """Return the value itself.
-
-    Raises:
-        Rejected: it is larger than Redis accepts.
-    """
-    if len(value) > MAX_VALUE_BYTES:
-        raise Rejected.anywhere(
-            f"the event takes {len(value)} bytes; Redis takes {MAX_VALUE_BYTES}"
-        )
-    return value
 
 
 def _login(settings: RedisSettings) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from bucketcast.limits import DAY, TOMBSTONE_DAYS
 from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
 from bucketcast.targets.base.batch_result import BatchResult
-from bucketcast.targets.redis.client import EVENTS_PER_CALL, Command, check_size
+from bucketcast.targets.redis.client import EVENTS_PER_CALL, Command
 from bucketcast.targets.redis.errors import is_script_error
 
 SCRIPT = files(__package__).joinpath("mirror.lua").read_text()
@@ -92,15 +92,7 @@ class Delivery:
     def _build_parts(self, entries: Sequence[RegisterUpdate]) -> Iterator[Part]:
         """Yield parts one by one, while the server executes the last one."""
         for start in range(0, len(entries), EVENTS_PER_CALL):
-            part: Part = []
-            for entry in entries[start : start + EVENTS_PER_CALL]:
-                try:
-                    part.append((entry, _fields(entry)))
-                except (UnicodeError, msgspec.DecodeError) as error:
-                    self._reject(entry, Rejected.anywhere(f"no JSON can hold it: {error}"))
-                except Rejected as error:
-                    self._reject(entry, error)
-            yield part
+            yield [(entry, _fields(entry)) for entry in entries[start : start + EVENTS_PER_CALL]]
 
     def _build_call(self, part: Part) -> Command:
         lists: dict[Register, list[str | bool | int]] = {register: [] for register in Register}
@@ -151,17 +143,11 @@ def _sha1(script: str) -> str:
 
 
 def _fields(entry: RegisterUpdate) -> Fields:
-    """Return the script's arguments for an entry.
-
-    Raises:
-        Rejected: the event is larger than Redis accepts.
-        UnicodeError, msgspec.DecodeError: it is not JSON in Unicode.
-    """
+    """Return the script's arguments for an entry."""
     register, key, version, event = entry.register, entry.key, entry.version, entry.event
     if register in _REMOVALS:
-        (key + version).encode()
         return key, version, entry.sequencer, entry.time
-    value = check_size(records(event)).decode()
+    value = records(event).decode()
     if register is Register.OVERLAY:
         return key, version, entry.time, value
     check = event.dialect == "minio"  # we write the records of all other dialects ourselves

@@ -10,7 +10,6 @@ from bucketcast.errors import (
     NotAuthorized,
     NotConnected,
     OutOfTime,
-    Rejected,
     Retryable,
     Throttled,
     TimedOut,
@@ -30,7 +29,7 @@ PREPARE_AT_ONCE = 128
 Post = tuple[int, bytes, list[str]]
 """Index, body and headers of an event."""
 Encode = Callable[[Event], tuple[bytes, list[str]]]
-"""Return the body of an event and its own headers; raises UnicodeEncodeError."""
+"""Return the body of an event and its own headers."""
 
 
 class Batch:
@@ -129,13 +128,8 @@ class Batch:
     def _build_posts(self) -> Iterator[Post]:
         # Many at once: encoding between the requests takes twice as long, with a cold cache.
         for start in range(0, len(self._events), PREPARE_AT_ONCE):
-            prepared = []
-            for index in range(start, min(start + PREPARE_AT_ONCE, len(self._events))):
-                try:
-                    prepared.append(self._build_post(index))
-                except UnicodeEncodeError as error:
-                    self._failures[index] = Rejected.anywhere(f"no JSON can hold it: {error}")
-            yield from prepared
+            end = min(start + PREPARE_AT_ONCE, len(self._events))
+            yield from [self._build_post(index) for index in range(start, end)]
 
     def _build_post(self, index: int) -> Post:
         body, headers = self._encode(self._events[index])
