@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bucketcast.diagnose.queues import check_key_policy
+from bucketcast.notifications.policy import Caller
 from tests.infra.conftest import TYPICAL, Make, Synthesised
 from tests.infra.resolved import ACCOUNT, REGION
 from tests.infra.resource_policies import Request, allows
@@ -95,6 +97,8 @@ def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
         assert not may(f"{service}.amazonaws.com", "kms:ScheduleKeyDeletion", **context)
         elsewhere = {account: "999999999999"} if context else {}
         assert may(f"{service}.amazonaws.com", "kms:Decrypt", **elsewhere) == (not context)
+        caller = Caller(f"{service}.amazonaws.com", "arn:aws:any", context.get(account, ""))
+        assert check_key_policy(KEY, json.dumps({"Statement": statements}), caller).status == "ok"
     group = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/lambda/"
     logs, key = f"logs.{REGION}.amazonaws.com", "kms:EncryptionContext:aws:logs:arn"
     assert may(logs, "kms:GenerateDataKey", **{key: f"{group}Bucketcast-ingest"})

@@ -4,6 +4,7 @@ The local AWS looks at none of these policies. Requests have the context that AW
 each service; the template is that of a configuration with every option that adds rights.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
+from bucketcast.notifications.aws.ingress import Ingress
 from bucketcast_cdk import Bucketcast
 from tests import rights
 from tests.infra.conftest import CONTEXT
@@ -155,6 +157,12 @@ def test_only_rules_of_ours_write_to_the_ingress_queue(
 ) -> None:
     rule = send("events", INGRESS, _a_rule(name))
     assert allows(statements(stack, INGRESS), rule) == may
+
+
+def test_what_doctor_says_of_the_templates_policy_is_clear(stack: Resolved) -> None:
+    ingress = Ingress(INGRESS, json.dumps({"Statement": statements(stack, INGRESS)}))
+    ingress.require_allowed(ingress.bucket("uploads"))
+    ingress.require_allowed(ingress.rule("Bucketcast-attached-a"))
 
 
 def test_cloudtrail_writes_the_log_of_this_account_only(stack: Resolved) -> None:

@@ -1,7 +1,6 @@
 """Our entry is added and removed; the other notifications of the bucket stay."""
 
 import copy
-import json
 import re
 from typing import Any
 
@@ -99,29 +98,6 @@ def test_rule_names_fit_eventbridges_limit() -> None:
     long = [eventbridge.rule_name("Bucketcast", "b" * 62 + end) for end in "ab"]
     assert all(len(name) <= 64 and name.startswith("Bucketcast-attached-") for name in long)
     assert len(set(long)) == 2
-
-
-@pytest.mark.parametrize(
-    ("policy", "admitted"),
-    [
-        ("", False),
-        ({"Effect": "Allow", "Principal": "*"}, False),
-        ({"Effect": "Allow", "Principal": {"Service": ["x", "s3.amazonaws.com"]}}, True),
-        ({"Effect": "Deny", "Principal": {"Service": "s3.amazonaws.com"}}, False),
-        (
-            {
-                "Effect": "Allow",
-                "Principal": {"Service": "s3.amazonaws.com"},
-                "Condition": {"ArnEquals": {"AWS:SourceArn": ["arn:aws:s3:::other"]}},
-            },
-            False,
-        ),
-    ],
-)
-def test_allows_reads_the_queues_policy(policy: Any, admitted: bool) -> None:  # noqa: FBT001
-    for statement in (policy, [policy]):  # a single one needs no list
-        text = json.dumps({"Statement": statement}) if policy else ""
-        assert notifications.allows(text, "s3.amazonaws.com", "arn:aws:s3:::uploads") is admitted
 
 
 def test_an_entry_is_the_same_however_its_filter_is_written() -> None:

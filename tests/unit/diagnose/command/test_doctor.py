@@ -335,7 +335,15 @@ def test_key_that_services_may_use_is_no_fault(run: Run, deployment: MotoAws) ->
         key_policy(deployment, "s3", "events", **more)
         assert problems(run) == (0, [])
     key_policy(deployment, "s3", "events", Action="kms:Decrypt")
-    assert len(problems(run)[1]) == 2
+    assert [each["status"] for each in problems(run)[1]] == ["error"] * 2
+    key_policy(deployment, "s3", "events", Resource="other")
+    assert [each["status"] for each in problems(run)[1]] == ["warn"] * 2
+
+
+def test_a_policy_of_another_form_is_not_checked(run: Run, deployment: MotoAws) -> None:
+    admit(deployment, [*POLICY, {**POLICY[0], "Effect": "Deny"}])
+    code, findings = problems(run)
+    assert (code, {each["found"][:11] for each in findings}) == (0, {"not checked"})
 
 
 def test_denied_read_is_a_warning_and_other_checks_go_on(

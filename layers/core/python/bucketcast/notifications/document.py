@@ -7,7 +7,6 @@ They do not call S3.
 
 import json
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 from urllib.parse import unquote_plus
 
@@ -168,53 +167,6 @@ def _texts(document: Document, but: str) -> list[str]:
 def _text(entry: Mapping[str, Any]) -> str:
     plain = {**entry, "Events": sorted(entry["Events"]), "Filter": part_of(entry).ends}
     return json.dumps(plain, sort_keys=True)
-
-
-def allows(policy: str, service: str, source_arn: str, action: str = "") -> bool:
-    """Return True if the policy of a queue or key lets an AWS service act for a source.
-
-    `action` is "" for any action.
-    """
-    for statement in statements(json.loads(policy or "{}")):
-        principal = statement.get("Principal", {})
-        services = principal.get("Service", []) if isinstance(principal, dict) else []
-        if statement.get("Effect") != "Allow" or service not in _list(services):
-            continue
-        actions = [pattern.lower() for pattern in _list(statement.get("Action", []))]
-        if action and not any(fnmatchcase(action.lower(), pattern) for pattern in actions):
-            continue
-        allowed = [
-            arn
-            for tests in statement.get("Condition", {}).values()
-            for key, arns in tests.items()
-            if key.lower() == "aws:sourcearn"
-            for arn in _list(arns)
-        ]
-        if not allowed or any(fnmatchcase(source_arn, arn) for arn in allowed):
-            return True
-    return False
-
-
-def require_allowed(queue: str, policy: str, service: str, source_arn: str) -> None:
-    """Check the policy of our queue, since S3 and EventBridge silently drop what it refuses.
-
-    Raises:
-        BucketcastError: the policy does not allow the service to write for the source.
-    """
-    if not allows(policy, service, source_arn, "sqs:SendMessage"):
-        raise BucketcastError(
-            f"the policy of {queue} does not let {service} write for {source_arn}: write it again, "
-            "as the stack's template has it"
-        )
-
-
-def statements(policy: Mapping[str, Any]) -> list[Any]:
-    """Return the statements of a policy, which may have a single one without a list."""
-    return _list(policy.get("Statement", []))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def entries(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:

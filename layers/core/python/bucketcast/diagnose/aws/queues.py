@@ -1,6 +1,6 @@
 """Read the queues' lengths and policies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue import NO_QUEUE, depth
@@ -12,6 +12,7 @@ from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import Finding
 from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
+from bucketcast.notifications.policy import Caller
 
 
 def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
@@ -53,21 +54,19 @@ def _kept(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
 def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     ingress = Ingress.of(deployment, aws)
-    for service, source in _sources(ingress, deployment):
-        yield checks.check_policy(ingress.queue, ingress.policy, service, source)
+    callers = (
+        ingress.bucket("any"),
+        ingress.rule(eventbridge.rule_name(deployment.stack, "any")),
+    )
+    for caller in callers:
+        yield checks.check_policy(ingress.queue, ingress.policy, caller)
     if deployment.kms_key:
-        findings = _key_policies(ingress, deployment, aws)
+        findings = _key_policies(callers, deployment.kms_key, aws)
         yield from report_unread(checks.KEY_POLICY, "ingress", findings)
 
 
-def _key_policies(ingress: Ingress, deployment: Deployed, aws: Aws) -> Iterator[Finding]:
+def _key_policies(callers: Iterable[Caller], key: str, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
-        policy = aws.kms.get_key_policy(KeyId=deployment.kms_key, PolicyName="default")
-    for service, source in _sources(ingress, deployment):
-        yield checks.check_key_policy(deployment.kms_key, policy["Policy"], service, source)
-
-
-def _sources(ingress: Ingress, deployment: Deployed) -> Iterator[tuple[str, str]]:
-    """Yield the writers of the ingress queue: a service, and a source on whose behalf it writes."""
-    yield "s3.amazonaws.com", ingress.bucket("any")
-    yield "events.amazonaws.com", ingress.rule(eventbridge.rule_name(deployment.stack, "any"))
+        policy = aws.kms.get_key_policy(KeyId=key, PolicyName="default")
+    for caller in callers:
+        yield checks.check_key_policy(key, policy["Policy"], caller)

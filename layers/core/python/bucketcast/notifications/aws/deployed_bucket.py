@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
+from bucketcast.notifications.aws.ingress import Ingress
 from bucketcast.notifications.aws.writer import (
     Change,
     ConcurrentWriteError,
@@ -189,8 +190,8 @@ class DeployedBucket:
             if self._key or not others or not is_unreachable_destination(error):
                 raise
             # Without a key it is the policy that lets S3 write, and it is in effect by now.
-            bucket = f"arn:{self._queue.split(':')[1]}:s3:::{self.name}"
-            notifications.require_allowed(self._queue, self._policy(), "s3.amazonaws.com", bucket)
+            ingress = Ingress(self._queue, self._policy())
+            ingress.require_allowed(ingress.bucket(self.name))
             log.warning("%s: S3 cannot write to one of %s", self.name, "; ".join(others))
             self._writer.validates = False
             self._retry(write)

@@ -8,7 +8,8 @@ from typing import Any, Final, Self
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
-from bucketcast.notifications import document as notifications
+from bucketcast.notifications import policy as policies
+from bucketcast.notifications.policy import Caller
 
 _TARGET: Final = "ingress"
 _A_DAY: Final = 86_400
@@ -51,21 +52,18 @@ class Ingress:
     def dead(self) -> str:
         return dead_of(self.queue)
 
-    def bucket(self, name: str) -> str:
-        """Return the ARN of a bucket."""
-        return f"arn:{self.partition}:s3:::{name}"
+    def bucket(self, name: str) -> Caller:
+        """Return S3, as it writes for a bucket of this account."""
+        return Caller("s3.amazonaws.com", f"arn:{self.partition}:s3:::{name}", self.account)
 
-    def rule(self, name: str) -> str:
-        """Return the ARN of a rule of EventBridge."""
-        return f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
+    def rule(self, name: str) -> Caller:
+        """Return EventBridge, as it writes for a rule."""
+        source = f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
+        return Caller("events.amazonaws.com", source)
 
-    def require_allowed(self, service: str, source: str) -> None:
-        """Check the policy, since S3 and EventBridge silently drop what a queue refuses.
-
-        Raises:
-            BucketcastError: the policy does not allow the service to write for the source.
-        """
-        notifications.require_allowed(self.queue, self.policy, service, source)
+    def require_allowed(self, caller: Caller, *, validated: bool = False) -> None:
+        """Check the policy by `policy.require_allowed`."""
+        policies.require_allowed(self.queue, self.policy, caller, validated=validated)
 
 
 class EventRules:
@@ -113,7 +111,7 @@ class EventRules:
             BucketcastError: the queue's policy does not allow the rule to write to it.
             AwsError: AWS refused.
         """
-        self._ingress.require_allowed("events.amazonaws.com", self._ingress.rule(name))
+        self._ingress.require_allowed(self._ingress.rule(name))
         existed = self.has(name)
         with aws_errors():
             self._aws.events.put_rule(
