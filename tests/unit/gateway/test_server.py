@@ -1,25 +1,28 @@
 """The gateway's server, as a client sees it."""
 
+import asyncio
 import http.client
 import resource
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from email.utils import parsedate_to_datetime
 
 import pytest
 
 from bucketcast.gateway.server import OPEN_FILES, STOP_SECONDS, allow_open_files
+from bucketcast.users import Account
 from tests.unit.gateway.served import connected, sent, served
-from tests.unit.web.requests import HOST, signed
+from tests.unit.web import requests
+from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, signed
+
+SIGNED = {"Host": HOST, **signed("GET", "/images").headers}
 
 
 def test_each_response_has_one_date_which_is_the_gateways() -> None:
     """SDKs correct their clock by it."""
     with served() as (port, _):
-        dates = [
-            dates_of(port, "/images", {}),
-            dates_of(port, "/images", {"Host": HOST, **signed("GET", "/images").headers}),
-        ]
+        dates = [dates_of(port, "/images", {}), dates_of(port, "/images", SIGNED)]
     assert [(status, len(found)) for status, found in dates] == [(403, 1), (200, 1)]
     assert all(parsedate_to_datetime(date).year > 2020 for _, found in dates for date in found)
 
@@ -28,11 +31,13 @@ BODY = b"x" * 2_000_000
 SLOW_PUT = sent(signed("PUT", "/images/a", BODY), **{"Content-Length": f"{len(BODY)}"})
 SLOW_GET = sent(signed("GET", "/images/a-50"))
 ASKED = sent(signed("GET", "/images"))
+REFUSED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 IDLE = {
     "it sends nothing": b"",
     "it sends half of its headers": ASKED[:100],
-    "it was refused and stays": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "it was served and stays": ASKED,
+    "it was refused and stays": REFUSED,
+    "another user was served and stays": ASKED.replace(ACCESS.encode(), b"BOB"),
+    "another user reads slowly": SLOW_GET.replace(ACCESS.encode(), b"BOB"),
     "it has no signature, and sends its body slowly": b"PUT /a/b HTTP/1.1\r\nHost: x\r\n"
     b"Content-Length: 900000\r\n\r\nx",
     "its signature is wrong, and it sends its body slowly": SLOW_PUT.replace(b"AKIA", b"AKIB")
@@ -54,15 +59,42 @@ def test_a_user_is_served_however_many_others_are_idle(head: bytes) -> None:
             idle.sendall(head)
             if head.endswith(b"\r\n\r\n"):
                 idle.recv(12)
-            assert (
-                dates_of(port, "/images", {"Host": HOST, **signed("GET", "/images").headers})[0]
-                == 200
-            ), number
+            assert dates_of(port, "/images", SIGNED)[0] == 200, number
         kept.sendall(ASKED)
-        if head != ASKED:  # of a user's own, the oldest are closed
-            assert kept.recv(12) == b"HTTP/1.1 200", "its next call is not lost"
+        assert kept.recv(12) == b"HTTP/1.1 200", "its next call is not lost"
         working.sendall(BODY)
         assert working.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("head", [b"", REFUSED], ids=["silent", "refused"])
+@pytest.mark.parametrize("before", [b"", ASKED], ids=["its first", "its next"])
+def test_a_call_is_kept_while_its_user_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, before: bytes, head: bytes
+) -> None:
+    """The strangers come during the look-up."""
+    come: list[Callable[[], None]] = []
+
+    async def find(_: str) -> Account | None:
+        for each in come:
+            await asyncio.to_thread(each)
+        return Account(ANNA, SECRET)
+
+    monkeypatch.setattr(requests, "find", find)
+    with served(limit_concurrency=10) as (port, _), ExitStack() as opened:
+
+        def strangers() -> None:
+            for sends in [*[head] * 30, REFUSED]:
+                stranger = opened.enter_context(connected(port))
+                stranger.sendall(sends)
+                if sends:
+                    stranger.recv(12)
+
+        call = opened.enter_context(connected(port))
+        call.sendall(before)
+        assert not before or call.recv(1_000).startswith(b"HTTP/1.1 200")
+        come.append(strangers)
+        call.sendall(ASKED)
+        assert call.recv(12) == b"HTTP/1.1 200"
 
 
 @pytest.mark.parametrize("head", [SLOW_PUT, SLOW_GET, *IDLE.values()])

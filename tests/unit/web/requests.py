@@ -15,7 +15,7 @@ from bucketcast.web.authentication import Authenticator
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "us-east-1"
 HOST = "gateway.example:9100"
-ANNA = User("a1", "anna", "", (ACCESS,))
+ANNA, BOB = User("a1", "anna", "", (ACCESS,)), User("b1", "bob", "", ("BOB",))
 
 
 def signed(
@@ -55,8 +55,9 @@ def scope_of(request: AWSRequest, **changed: str) -> MutableMapping[str, Any]:
 
 
 async def find(access_key: str) -> Account | None:
-    """Find the only user, anna."""
-    return Account(ANNA, SECRET) if access_key == ACCESS else None
+    """Find anna, or bob, who has the same secret."""
+    user = {ACCESS: ANNA, "BOB": BOB}.get(access_key)
+    return Account(user, SECRET) if user else None
 
 
 def authenticator(**more: Any) -> Authenticator:

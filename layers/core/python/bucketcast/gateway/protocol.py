@@ -1,6 +1,7 @@
 """uvicorn's protocol with limits on a client's headers and on the time they take."""
 
 import asyncio
+from collections import Counter
 from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -11,18 +12,20 @@ MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
 HEADERS_SECONDS: Final = 4.0
 """The seconds from connecting to the end of the headers."""
-_BUSY: Final = 2
+_SHARES: Final = 4
+"""Into so many shares the places are divided; a user may hold one when others need places."""
+_REFUSED, _SILENT, _JUDGED, _IDLE, _BUSY = range(5)
 
 
 class Protocol(HttpToolsProtocol):
     """A connection that is closed when its headers are too slow or too large.
 
-    Beyond the limit of connections a stranger's is closed, whether it is idle or still sends, else
-    an idle one of a user; of these the one that was opened or answered longest ago.
+    Beyond the limit of connections, `_least_needed` says which one is closed.
     """
 
-    _opened: ClassVar[dict["Protocol", None]] = {}
-    """All connections, in the order in which they were opened or answered last."""
+    _states: ClassVar[list[dict["Protocol", None]]] = [{} for _ in range(5)]
+    """The connections in each state, in the order in which they came to it."""
+    _state = _SILENT
     _timer: asyncio.TimerHandle | None = None
     _received = 0
     _within_headers = True
@@ -31,23 +34,44 @@ class Protocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._start_timer()
         if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
-            ranked = (one for rank in range(_BUSY) for one in self._opened if one.rank() == rank)
-            closed = next(ranked, None)
+            closed = self._least_needed(self.limit_concurrency // _SHARES)
             if closed is not None:
                 closed.forget()
                 closed.transport.abort()
-        self._opened[self] = None
+        self.move(_SILENT)
 
-    def rank(self) -> int:
-        """Return 0 without a user in the last request, 1 once that is answered, else `_BUSY`."""
-        if self.cycle is None:
-            return 0
+    def _least_needed(self, share: int) -> "Protocol | None":
+        """Return the connection to close; None if each serves a user with no more than a share.
+
+        First those that were refused go. A call whose user is not known yet is only closed when
+        such calls are more than the connections that have said nothing.
+        """
+        refused, silent, judged, idle, busy = self._states
+        while (first := next(iter(judged), None)) and first.user():
+            first.move(_BUSY)
+        for state in (refused, max(silent, judged, key=len)):
+            if state:
+                return next(iter(state))
+        of_users = (*idle, *busy)
+        for user, held in Counter(one.user() for one in of_users).most_common(1):
+            if held > share:
+                return next(one for one in of_users if one.user() == user)
+        return next(iter(idle), None)
+
+    def user(self) -> str:
+        """Return the name of the last call's user, if it is known."""
         audited: Any = self.cycle.scope.get(AUDITED, {})
-        return bool(audited.get("user")) * (1 if self.cycle.response_complete else _BUSY)
+        return str(audited.get("user", ""))
+
+    def move(self, state: int) -> None:
+        """Count this connection as the last that came to a state."""
+        self._states[self._state].pop(self, None)
+        self._state = state
+        self._states[state][self] = None
 
     def forget(self) -> None:
         """Do not count this connection any more: it is closed soon."""
-        self._opened.pop(self, None)
+        self._states[self._state].pop(self, None)
         self.connections.discard(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -77,21 +101,18 @@ class Protocol(HttpToolsProtocol):
         self._received = 0
         self._stop_timer()
         super().on_headers_complete()
+        self.move(_JUDGED)
 
     def on_response_complete(self) -> None:
         self._within_headers = True
-        self._opened[self] = self._opened.pop(self, None)
+        if self in self._states[self._state]:
+            self.move(_IDLE if self.user() else _REFUSED)
         super().on_response_complete()
 
     def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(HEADERS_SECONDS, self._time_out)
+        self._timer = self.loop.call_later(HEADERS_SECONDS, self.transport.close)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _time_out(self) -> None:
-        self._timer = None
-        if not self.transport.is_closing():
-            self.transport.close()
