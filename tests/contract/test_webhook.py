@@ -416,6 +416,17 @@ def test_a_restarted_server_gets_the_next_event_at_once(
     assert target.send(events(1)) == {}
 
 
+def test_a_request_that_is_sent_again_has_the_rest_of_its_time(
+    webhook: WebhookServer, make: Make
+) -> None:
+    target = make(timeout="2s")
+    assert target.send(events(1)) == {}
+    webhook.answer(Answer(delay=1.2, close=True))
+    (error,) = target.send(events(1)).values()
+    assert type(error) is TimedOut
+    assert len(webhook.requests()) == 3
+
+
 def test_a_function_with_little_memory_has_few_in_flight(
     webhook: WebhookServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,14 +1,16 @@
 """What becomes of each answer of databases, searches and webhooks, for `answers`."""
 
+import ctypes
 import inspect
 import re
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from importlib import import_module
+from itertools import count, takewhile
 from types import ModuleType, SimpleNamespace
 
 import pg8000.exceptions
 import psycopg.errors
-import pycurl
 import pymysql
 import redis.exceptions
 import scramp.core
@@ -103,10 +105,12 @@ def of_webhook() -> Iterator[Answer]:
 
 
 def of_curl() -> Iterator[Answer]:
-    """Yield curl's codes; 99999 is pycurl's, and below 1 is no error."""
-    for name, code in vars(pycurl).items():
-        if name.startswith("E_") and 0 < code < 99_999:
-            yield name, webhook.connection_error(WEBHOOK, code, "it", guard=None)
+    """Yield curl's codes, of which it has a text; pycurl has no names for the newest."""
+    text = ctypes.CDLL(import_module("pycurl._pycurl").__file__).curl_easy_strerror
+    text.restype = ctypes.c_char_p
+    codes = takewhile(lambda code: text(code) != b"Unknown error", count(1))
+    for code in codes:
+        yield str(code), webhook.connection_error(WEBHOOK, code, "it", guard=None)
 
 
 OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {

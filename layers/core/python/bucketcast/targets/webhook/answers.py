@@ -1,4 +1,4 @@
-"""What becomes of an event by HTTP's statuses and, where there is none, by curl's codes, to 91.
+"""What becomes of an event by HTTP's statuses and, where there is none, by curl's codes, to 101.
 
 `Retry-After` stands for a 429 or 503 with that header; `closed` for a closed connection with TLS.
 """
@@ -23,11 +23,12 @@ ANSWERS = Answers(
     connections=(
         # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
         Answer(Verdict.LOGIN, hint=_CERTIFICATE, words=("alert", "private key")),
-        Answer(Verdict.LOGIN, "closed", _CERTIFICATE),
+        Answer(Verdict.LOGIN, "closed 98", _CERTIFICATE),
         Answer(Verdict.AWAY, "5 6", "see endpoint, and the function's VPC"),
         Answer(Verdict.AWAY, "7", "see endpoint, and the function's VPC and security groups"),
         Answer(Verdict.SILENT, "28", "see timeout"),
         Answer(Verdict.AWAY, "60 77", "see cert_authority"),
-        Answer(Verdict.AWAY, "1-91"),
+        Answer(Verdict.AGAIN, "92"),
+        Answer(Verdict.AWAY, "1-91 93-101"),
     ),
 )

@@ -69,6 +69,7 @@ class Request:
 
     def __init__(self, settings: WebhookSettings) -> None:
         self.handle = handle = new_handle(settings)
+        self._timeout = float(settings.timeout)
         self.guard = guard_sockets(handle, settings)
         self.setopt, self.getinfo = handle.setopt, handle.getinfo
         self.index = 0
@@ -86,13 +87,17 @@ class Request:
     def renew(self) -> bool:
         """Have it sent over a new connection, if a kept one ended without a response.
 
-        curl itself gives up after five such, and a server that was restarted leaves a hundred.
+        curl itself gives up after five such, and a server that was restarted leaves a hundred. It
+        has the rest of its time. Streams of one connection that ended share the next one.
         """
-        if self.is_renewed or self.error[0] not in CLOSED or self.getinfo(pycurl.NUM_CONNECTS):
+        code, left = self.error[0], self.started + self._timeout - time.monotonic()
+        is_new = self.is_renewed or self.getinfo(pycurl.NUM_CONNECTS)
+        if is_new or code not in (*CLOSED, pycurl.E_HTTP2) or left <= 0:
             return False
         self.body.clear()
         self.is_renewed = True
-        self.setopt(pycurl.FRESH_CONNECT, 1)
+        self.setopt(pycurl.FRESH_CONNECT, int(code in CLOSED))
+        self.setopt(pycurl.TIMEOUT_MS, max(1, round(left * 1_000)))
         return True
 
     def reset(self) -> None:
@@ -101,6 +106,7 @@ class Request:
         if self.is_renewed:
             self.is_renewed = False
             self.setopt(pycurl.FRESH_CONNECT, 0)
+            self.setopt(pycurl.TIMEOUT_MS, max(1, round(self._timeout * 1_000)))
 
     def failure(self, settings: WebhookSettings, status: int) -> DeliveryError:
         """Return the reason why the event did not arrive; below 200 there was no response."""

@@ -19,6 +19,8 @@ MAX_PAUSE = 900
 MAX_BODY_SHOWN = 200
 CLOSED = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
 """curl's codes of a connection that the server closed."""
+ONE_STREAM = 92
+"""curl's code of one request that an HTTP/2 server ended: the others go on."""
 MAX_BODY = 4096
 _ANY_HEADER = zlib.MAX_WBITS | 32
 """Of gzip, or of zlib, which HTTP calls deflate."""
@@ -32,7 +34,12 @@ def connection_error(
     if guard and guard.refusal and code == pycurl.E_COULDNT_CONNECT:
         return NotConnected(f"{where}: {guard.refusal}")
     is_closed = code in CLOSED and settings.endpoint.startswith("https:")
-    return ANSWERS.error(where, message, ["closed" if is_closed else str(code)], connecting=True)
+    return ANSWERS.error(
+        where,
+        message or "the connection ended",
+        ["closed" if is_closed else str(code)],
+        connecting=code != ONE_STREAM,
+    )
 
 
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
