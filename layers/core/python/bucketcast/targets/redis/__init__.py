@@ -26,10 +26,7 @@ With `auth = iam`, the function's role logs in to
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from threading import Lock
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
@@ -40,27 +37,19 @@ from bucketcast.targets.base import tls
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.base.mirror import SWEEP_SECONDS, Mirror
 from bucketcast.targets.redis import mirror, state
-from bucketcast.targets.redis.client import EVENTS_PER_CALL, Client, Command, execute, pipeline
+from bucketcast.targets.redis.client import EVENTS_PER_CALL, Client, Command
 from bucketcast.targets.redis.dry_run import find_refused_command
 from bucketcast.targets.redis.errors import delivery_error
 from bucketcast.targets.redis.settings import RedisSettings
 
-if TYPE_CHECKING:
-    import redis
 
-
-class Target(Mirror):
-    """One hash or list on one server; each thread that sends has a connection."""
+class Target(base.Connected[Client], Mirror):
+    """One hash or list on one server; threads take turns at one connection."""
 
     arn_type: ClassVar[str] = "redis"
     client: ClassVar[str] = "redis"
     Settings = RedisSettings
     settings: RedisSettings
-
-    def __init__(self, settings: RedisSettings) -> None:
-        super().__init__(settings)
-        self._client: Client | None = None
-        self._lock = Lock()
 
     @property
     def where(self) -> str:
@@ -94,15 +83,15 @@ class Target(Mirror):
 
     def login(self) -> None:
         with self._connection() as connection:
-            execute(connection, "PING")
+            connection.execute("PING")
 
     def probe(self) -> None:
         from redis.exceptions import ResponseError  # noqa: PLC0415 - carried by what delivers
 
         with self._connection() as connection:
-            execute(connection, "PING")
-            type_ = str(execute(connection, "TYPE", self.settings.key), "utf-8")
-            if error := find_refused_command(partial(execute, connection), self.settings):
+            connection.execute("PING")
+            type_ = str(connection.execute("TYPE", self.settings.key), "utf-8")
+            if error := find_refused_command(connection.execute, self.settings):
                 raise self._translate(error)
         if type_ not in ("none", self.settings.type):
             raise self._translate(ResponseError("WRONGTYPE"))
@@ -113,65 +102,44 @@ class Target(Mirror):
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:  # noqa: ARG002
         with self._connection() as connection:
-            yield from state.read_rows(partial(execute, connection), self.settings.key, prefix)
+            yield from state.read_rows(connection.execute, self.settings.key, prefix)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         with self._connection() as connection:
-            return state.read_states(partial(execute, connection), self.settings.key, paths)
+            return state.read_states(connection.execute, self.settings.key, paths)
 
-    def close(self) -> None:
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def _mirror(
-        self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
-    ) -> None:
+    def _mirror(self, connection: Client, events: Sequence[Event], result: BatchResult) -> None:
         delivery = mirror.Delivery(
             events, result, self.settings.key, int(time.time()), self._translate
         )
-        delivery.run(partial(pipeline, connection))
+        delivery.run(connection.pipeline)
 
     def _sweep(self, limit: int) -> int:
         with self._connection() as connection:
             call = mirror.sweep_call(self.settings.key, int(time.time()), limit)
-            return int(execute(connection, *call, timeout=SWEEP_SECONDS))
+            return int(connection.execute(*call, timeout=SWEEP_SECONDS))
 
-    def _append(
-        self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
-    ) -> None:
+    def _append(self, connection: Client, events: Sequence[Event], result: BatchResult) -> None:
         starts = range(0, len(events), EVENTS_PER_CALL)
         parts = [range(len(events))[start : start + EVENTS_PER_CALL] for start in starts]
         calls: Iterator[tuple[range, Command]] = (
             (part, ("RPUSH", self.settings.key, *(self.body(events[index]) for index in part)))
             for part in parts
         )
-        for indexes, reply in pipeline(connection, calls):
+        for indexes, reply in connection.pipeline(calls):
             if isinstance(reply, Exception):
                 result.fail(indexes, self._translate(reply))
             result.confirm(indexes)
 
-    @contextmanager
-    def _connection(self) -> Iterator["redis.Connection"]:
-        """Provide a connection.
+    def _connect(self) -> Client:
+        return Client(self.settings, self.timeout)
 
-        Raises:
-            DeliveryError: the client failed while connecting or while the connection was used.
-        """
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from redis.exceptions import RedisError  # noqa: PLC0415 - carried by functions that deliver
 
-        with self._lock:
-            if self._client is None:
-                self._client = Client(self.settings, self.timeout)
-            client = self._client
-        connecting = True
-        try:
-            with client.connection() as connection:
-                connecting = False
-                yield connection
-        except (RedisError, OSError) as error:
-            raise self._translate(error, connecting=connecting) from None
+        if not isinstance(error, RedisError | OSError):
+            return None
+        return self._translate(error, connecting=self._open is None)
 
     def _translate(self, error: Exception, *, connecting: bool = False) -> DeliveryError:
         return delivery_error(error, self.settings, self.where, connecting=connecting)

@@ -1,16 +1,12 @@
-"""Connections to Redis, and pipelined commands."""
+"""A connection to Redis, and pipelined commands."""
 
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from bucketcast.targets.base import CONNECT_SECONDS, IDLE_SECONDS, connecting, tls
+from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
 from bucketcast.targets.redis.settings import RedisSettings
-
-if TYPE_CHECKING:
-    import redis
 
 Command = tuple[str | bytes | int, ...]
 T = TypeVar("T")
@@ -19,14 +15,12 @@ EVENTS_PER_CALL = 250
 
 
 class Client:
-    """A pool of connections, one for each thread that uses it."""
+    """A connection; after an error it can only be closed."""
 
     def __init__(self, settings: RedisSettings, timeout: float) -> None:
-        from redis import ConnectionPool  # noqa: PLC0415 - carried by functions that deliver
-        from redis.driver_info import DriverInfo  # noqa: PLC0415
+        from redis.driver_info import DriverInfo  # noqa: PLC0415 - carried by functions that deliver
 
-        self._pool = ConnectionPool(
-            connection_class=_connection_class(settings, timeout),
+        self._connection = _connection_class(settings, timeout)(
             host=settings.server.host,
             port=settings.server.port,
             **_login(settings),
@@ -34,56 +28,43 @@ class Client:
             protocol=2,
             driver_info=DriverInfo("bucketcast", None),
         )
-        self._last_used = time.time()
+        self._connection.connect()
 
-    @contextmanager
-    def connection(self) -> Iterator["redis.Connection"]:
-        """Provide a connection, on which no unread reply must be left."""
-        if abs(time.time() - self._last_used) > IDLE_SECONDS:
-            self._pool.disconnect(inuse_connections=False)
-        self._last_used = time.time()
-        connection = self._pool.get_connection()
+    def is_usable(self) -> bool:
+        """Return False if the server closed it: there is no reply that was not read."""
+        from redis.exceptions import ConnectionError as EndOfConnection  # noqa: PLC0415
+
         try:
-            yield connection
-        except BaseException:
-            connection.disconnect()  # type: ignore[no-untyped-call]
-            raise
-        finally:
-            self._last_used = time.time()
-            self._pool.release(connection)
+            return not self._connection.can_read()
+        except (EndOfConnection, OSError):
+            return False
 
     def close(self) -> None:
-        self._pool.disconnect()
+        self._connection.disconnect()
 
+    def execute(self, *command: str | bytes | int, timeout: float | None = None) -> Any:
+        """Return the reply to a command, for which it waits `timeout` seconds, or its own."""
+        self._connection.send_command(*command)
+        return self._connection.read_response(**({} if timeout is None else {"timeout": timeout}))
 
-def execute(
-    connection: "redis.Connection", *command: str | bytes | int, timeout: float | None = None
-) -> Any:
-    """Return the reply to a command, for which it waits `timeout` seconds, or the connection's."""
-    connection.send_command(*command)  # type: ignore[no-untyped-call]
-    return connection.read_response(**({} if timeout is None else {"timeout": timeout}))
+    def pipeline(self, calls: Iterable[tuple[T, Command]]) -> Iterator[tuple[T, Any]]:
+        """Pipeline commands; yield the subject of each with its reply, or the `ResponseError`.
 
+        Raises:
+            RedisError, OSError: the connection broke; the remaining calls have no reply.
+        """
+        from redis.exceptions import ResponseError  # noqa: PLC0415 - only its own function carries it
 
-def pipeline(
-    connection: "redis.Connection", calls: Iterable[tuple[T, Command]]
-) -> Iterator[tuple[T, Any]]:
-    """Pipeline commands; yield the subject of each with its reply, or the `ResponseError`.
-
-    Raises:
-        RedisError, OSError: the connection broke; the remaining calls have no reply.
-    """
-    from redis.exceptions import ResponseError  # noqa: PLC0415 - only its own function carries it
-
-    subjects: list[T] = []
-    for subject, command in calls:
-        connection.send_command(*command)  # type: ignore[no-untyped-call]
-        subjects.append(subject)
-    for subject in subjects:
-        try:
-            reply: Any = connection.read_response()
-        except ResponseError as error:
-            reply = error
-        yield subject, reply
+        subjects: list[T] = []
+        for subject, command in calls:
+            self._connection.send_command(*command)
+            subjects.append(subject)
+        for subject in subjects:
+            try:
+                reply: Any = self._connection.read_response()
+            except ResponseError as error:
+                reply = error
+            yield subject, reply
 
 
 def _login(settings: RedisSettings) -> dict[str, Any]:
@@ -96,7 +77,7 @@ def _login(settings: RedisSettings) -> dict[str, Any]:
     return {"username": user, "password": settings.password.reveal() or None}
 
 
-def _connection_class(settings: RedisSettings, timeout: float) -> type["redis.Connection"]:
+def _connection_class(settings: RedisSettings, timeout: float) -> Any:
     """Return a class that connects as all targets do; redis-py's also takes TLS from files only."""
     from redis import Connection  # noqa: PLC0415
 
