@@ -14,7 +14,6 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch import client as es_client
-from bucketcast.targets.elasticsearch.ids import document_id
 from bucketcast.targets.elasticsearch.index import Names
 from tests import servers
 from tests.contract.case import DAY, DELETE, event, events, record_of
@@ -160,25 +159,16 @@ def test_ids_are_paths_or_hashes_of_long_ones(search: SearchServer, make: Make) 
     hits = search.request("POST", "/events/_search")["hits"]["hits"]
     ids = {hit["_source"]["Records"][0]["s3"]["object"]["size"]: hit["_id"] for hit in hits}
     assert ids[1], ids[2] == (f"uploads/{keys[0]}", f"uploads/{keys[1]}")
-    assert [len(ids[at]) for at in (3, 4)] == [44, 44]
+    assert [len(ids[at]) for at in (3, 4)] == [64, 64]
     assert target.send([event(key, 9, DELETE) for key in keys]) == {}
     assert search.received() == []
 
 
-def test_an_index_with_ids_hashed_by_minio_is_used(search: SearchServer, make: Make) -> None:
-    events_ = {"a": event("a", 5), "b": event("b", 5), "c": event("c", 5)}
-    for key, event_ in events_.items():
-        id_ = quote(document_id(f"uploads/{key}", always_hashed=True))
-        search.request(
-            "PUT", f"/events/_doc/{id_}?refresh=true", msgspec.json.decode(minio.records(event_))
-        )
-    assert make().send([event("a", 7), event("b", 3), event("c", 6, DELETE)]) == {}
-    assert sorted(sizes(search)) == [5, 7]
-    assert make().send([event("a", 8, DELETE), event("b", 9, DELETE)]) == {}
-    assert make().send([event("d", 9), event("b", 8)]) == {}, "without any hashed id left"
-    assert make().send([event("d", 11)]) == {}
-    assert sizes(search) == [11]
-    assert [event_.key for event_ in search.received()] == [""], "it is still a hash"
+def test_an_index_with_ids_hashed_by_minio_is_refused(search: SearchServer, make: Make) -> None:
+    body = msgspec.json.decode(minio.records(event("a", 5)))
+    search.request("PUT", f"/events/_doc/{'x' * 43}=?refresh=true", body)
+    with pytest.raises(Retryable, match="or index to another name"):
+        make().send([event("a", 7)])
 
 
 def test_an_index_with_plain_ids_is_used(search: SearchServer, make: Make) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import struct
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from types import SimpleNamespace
@@ -20,48 +19,18 @@ from bucketcast.mirror.registers import ANY, fold
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
-from bucketcast.targets.elasticsearch import Target, ids
+from bucketcast.targets.elasticsearch import Target
 from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.client import Response
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.errors import of_response
 from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
-from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
 from bucketcast.targets.elasticsearch.index import RECORDS, prepare, sweep
 from tests.contract.oracle import visible, without_puts_again
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
 MARKER, TAGGED = "s3:ObjectRemoved:DeleteMarkerCreated", "s3:ObjectCreated:PutTagging"
 HOLD = "s3:ObjectCreated:PutLegalHold"
-# Published with the algorithm: the key 0, 1, 2 … over N bytes 0, 1, 2 …, as four numbers.
-VECTORS = {
-    0: "DD44482AC2C874F5 D946017313C7351F B3AEBECCB98714FF 41DA233145751DF4",
-    1: "EDB941BCE45F8254 E20D44EF3DCAC60F 72651B9BCB324A47 2073624CB275E484",
-    2: "3FDFF9DF24AFE454 11C4BF1A1B0AE873 115169CC6922597A 1208F6590D33B42C",
-    3: "480AA0D70DD1D95C 89225E7C6911D1D0 8EA8426B8BBB865A E23DFBC390E1C722",
-    4: "C9CFC497212BE4DC A85F9DF6AFD2929B 1FDA9F211DF4109E 07E4277A374D4F9B",
-    15: "C11905707842602E 62C3DB018501B146 85F5AD17FA3406C1 C884F87BD4FEC347",
-    16: "F51AD989A1B6CD1F F7F075D62A627BD9 7E01D5F579F28A06 1AD415C16A174D9F",
-    17: "19F4CFA82CA4068E 3B9D4ABD3A9275B9 8000B0DDE9C010C6 8884D50949215613",
-    31: "6880E276601A644D B3728B20B10FB7DA D0BD12060610D16E 8AEF14EF33452EF2",
-    32: "BCE38C9039A1C3FE 42D56326A3C11289 E35595F764FCAEA9 C9B03C6BC9475A99",
-    33: "F60115CBF034A6E5 6C36EA75BFCE46D0 3B17C8D382725990 7EDAA2ED11007A35",
-    63: "F5B1F8266A3AEB67 83B040BE4DEC1ADD 7FE1C8635B26FBAE F4A3A447DEFED79F",
-}
-PI = (
-    "1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421"
-    "170679"
-)
-
-
-@pytest.mark.parametrize("size", VECTORS)
-def test_the_hash_matches_the_published_vectors(size: int) -> None:
-    digest = struct.unpack("<4Q", highwayhash256(bytes(range(size)), bytes(range(32))))
-    assert " ".join(f"{number:016X}" for number in digest) == VECTORS[size]
-
-
-def test_minios_key_is_the_hash_of_pi() -> None:
-    assert highwayhash256(PI.encode(), bytes(32)) == ids._KEY
 
 
 def event(name: str, at: int, **fields: Any) -> Event:

@@ -11,11 +11,11 @@ An existing index, or one that an index template defines, is used as it is, also
 filled.
 
 * `namespace`: a document for each object in the bucket, whatever the order, batching or repetition
-  of deliveries, and the number of writers. Its id is `bucket/key`, as in MinIO's guide, or MinIO's
-  hash of it (44 characters) if it would exceed 512 bytes, the servers' limit. In an index where
-  MinIO hashed all ids, as its newer releases do, all ids are hashed. The index `<index>-guard`
-  keeps removals, and events that do not change the object, such as tagging, for 104 days after the
-  last one. `index.gc_deletes` does not matter.
+  of deliveries, and the number of writers. Its id is `bucket/key`, as in MinIO's guide, or its
+  SHA-256 if it would exceed 512 bytes, the servers' limit. An index where MinIO hashed all ids, as
+  its newer releases do, is refused: name another, which `bucketcast reconcile` fills. The index
+  `<index>-guard` keeps removals, and events that do not change the object, such as tagging, for 104
+  days after the last one. `index.gc_deletes` does not matter.
 * `access`: a document for each event, with an id that the server assigns. A repeated delivery adds
   a second document.
 

@@ -11,7 +11,7 @@ from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.answers import BLOCKED
 from bucketcast.targets.elasticsearch.api import Hit, search, send_writes
 from bucketcast.targets.elasticsearch.client import Requests
-from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
+from bucketcast.targets.elasticsearch.ids import is_plain
 from bucketcast.targets.elasticsearch.settings import GUARD
 
 CREATE_SECONDS = 15.0
@@ -41,18 +41,16 @@ _GUARD_MAPPINGS = {"dynamic": False, "properties": {"noted_at": {"type": "date"}
 
 
 class Names(NamedTuple):
-    """The names of the guard and the visible index; `hashed` if MinIO hashed its ids."""
+    """The names of the guard and the visible index."""
 
     guard: str
     visible: str
-    hashed: bool = False
 
 
 class Layout(msgspec.Struct):
     """Our metadata in the mapping of an index that we created."""
 
     format: str = ""
-    hashed: bool = False
 
 
 class _Meta(msgspec.Struct):
@@ -83,7 +81,7 @@ def prepare(requests: Requests, index: str, form: str, time: str) -> Names:
             _create(requests, index, _event_mappings(time), Layout(form))
         return names
     if _layout(requests, names.guard) is None:
-        _create(requests, names.guard, _GUARD_MAPPINGS, Layout(form, hashed=names.hashed))
+        _create(requests, names.guard, _GUARD_MAPPINGS, Layout(form))
     if _layout(requests, index) is None:
         _create(requests, index, _event_mappings(time), Layout(form))
     return find(requests, index, form)  # others may have created them just before
@@ -102,15 +100,14 @@ def find(requests: Requests, index: str, form: str) -> Names:
     layouts = (layout for layout in (index_layout, guard_layout) if layout)
     format_ = next((layout.format for layout in layouts if layout.format), "")
     ids = [] if format_ or index_layout is None else _ids(requests, index)
-    plain, hashed = any(map(is_plain, ids)), bool(ids) and all(map(is_hashed, ids))
-    if ids and not format_:
-        format_ = "namespace" if plain or hashed else "access"
+    if ids:
+        format_ = "namespace" if any(map(is_plain, ids)) else "access"
     if format_ and format_ != form:
         raise Retryable(
             f"index {index} is in the format {format_}: set format to it, or index to another "
             f"name, or delete the index and {guard}"
         )
-    return Names(guard, index, guard_layout.hashed if guard_layout else hashed)
+    return Names(guard, index)
 
 
 def check_writable(requests: Requests, names: Names, form: str) -> None:

@@ -88,9 +88,9 @@ def _deliver_once(
 
 def _build_objects(entries: Iterable[RegisterUpdate], names: Names) -> list[Object]:
     objects: dict[str, Object] = {}
-    guard, visible = (b'{"_index":%b,"_id":' % encode(name) for name in names[:2])
+    guard, visible = (b'{"_index":%b,"_id":' % encode(name) for name in names)
     for entry in entries:
-        id_ = document_id(entry.key, always_hashed=names.hashed)
+        id_ = document_id(entry.key)
         removes = entry.register in _REMOVALS
         move = (entry, HIDDEN if removes else msgspec.Raw(records(entry.event)))
         current = objects.get(id_)

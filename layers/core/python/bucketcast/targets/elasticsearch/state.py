@@ -92,7 +92,7 @@ def read_states(
 def _read_batch(
     new_requests: _NewRequests, names: Names, paths: Sequence[str]
 ) -> dict[str, MergedState]:
-    ids = [document_id(path, always_hashed=names.hashed) for path in paths]
+    ids = [document_id(path) for path in paths]
     guarding = _fetch(new_requests, names.guard, ids)
     visible = _fetch(new_requests, names.visible, ids)
     stored = {
