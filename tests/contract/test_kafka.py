@@ -26,7 +26,7 @@ from bucketcast.errors import (
 from bucketcast.event import Event
 from bucketcast.settings.egress import VARIABLE
 from bucketcast.shapes import minio
-from bucketcast.targets import kafka as module
+from bucketcast.targets import base
 from bucketcast.targets.kafka import Target
 from tests.contract.case import UNUSUAL_KEYS, bounded, event, events
 from tests.contract.diagnoses import fault, findings
@@ -335,7 +335,7 @@ def test_connection_is_kept_until_it_was_idle_for_long(
     target, elapsed = make(), [0.0]
     now = time.time
     monkeypatch.setattr(time, "time", lambda: now() + elapsed[0])
-    for seconds in (0, module.IDLE_SECONDS - 30, 2 * module.IDLE_SECONDS):
+    for seconds in (0, base.IDLE_SECONDS - 30, 2 * base.IDLE_SECONDS):
         elapsed[0] = seconds
         assert target.send(events(1)) == {}
     first, second, third = (batch.producer for batch in kafka.batches("events"))

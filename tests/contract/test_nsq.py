@@ -176,7 +176,7 @@ def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target
         ([b"OK"], "answer to IDENTIFY cannot be read"),
         ([b'{"tls_v1":"yes"}'], "answer to IDENTIFY cannot be read"),
         ([b'{"tls_v1":false}', b"_heartbeat_"], "nsqd answered b'_heartbeat_' instead of OK"),
-        ([b'{"tls_v1":false}'], "nsqd closed the connection"),
+        ([b'{"tls_v1":false}'], "the server closed the connection"),
         ([b"x" * 70_000], "it does not speak NSQ's protocol"),
     ],
 )

@@ -18,7 +18,7 @@ from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.settings.options import read
 from bucketcast.targets.base import database
-from bucketcast.targets.elasticsearch.client import sign
+from bucketcast.targets.elasticsearch.client import Client
 from bucketcast.targets.kafka.configuration import TokenProvider
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.websocket import signed_path
@@ -271,8 +271,8 @@ def test_a_websockets_signature_does_not_cover_the_session_token() -> None:
 @pytest.mark.parametrize("body", [None, b'{"index":{}}\n'])
 def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> None:
     settings: Any = read(targets.load("elasticsearch").Settings, SEARCH)
-    url = "https://search.example/_bulk?filter_path=items"
-    headers = sign(settings, "POST", url, body, {"Content-Type": "application/x-ndjson"})
+    headers = Client(settings, 1.0).headers("POST", "/_bulk?filter_path=items", body)
+    assert headers
     lower = {name.lower(): to_sign for name, to_sign in headers.items()}
     verify_time(lower["x-amz-date"])
     assert lower["x-amz-security-token"] == "session-s3cret"

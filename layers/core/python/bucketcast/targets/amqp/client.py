@@ -56,9 +56,7 @@ class Client:
         self._usable = True
         context = tls.context(settings) if address.encrypted else None
         deadline = time.monotonic() + CONNECT_SECONDS
-        self._socket = sockets.connect(
-            address.host, address.port, deadline, context, "the connection was closed by the server"
-        )
+        self._socket = sockets.connect(address.host, address.port, deadline, context)
         self._reader = FrameReader(self._socket)
         try:
             self._encoder = FrameEncoder(settings, self._log_in(address))

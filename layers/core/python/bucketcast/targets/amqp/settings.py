@@ -72,32 +72,28 @@ class AmqpSettings(options.Common, options.TlsUnverified):
     )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
-        yield from _errors(self)
+        yield from _url_errors(self)
+        for key in ("exchange", "routing_key"):
+            size = len(getattr(self, key).encode())
+            if size > MAX_NAME:
+                yield key, f"found {size} bytes", f"at most {MAX_NAME} are allowed"
+        if not self.exchange and not self.routing_key:
+            yield "exchange", "missing", "it is needed, or routing_key as the name of a queue"
+        if self.exchange_type and not self.exchange:
+            yield "exchange_type", "given without exchange", "name the exchange to declare"
+        for key in ("durable", "no_wait", "auto_deleted"):
+            if getattr(self, key) and not self.exchange_type:
+                allowed = "nothing is declared then: set both or neither"
+                yield key, "on without exchange_type", allowed
+        for key, reason in _NEVER.items():
+            if getattr(self, key) is True:
+                yield key, "found on", f"only off is allowed: {reason}"
+        if isinstance(self.delivery_mode, int) and self.delivery_mode not in DELIVERY_MODES:
+            yield "delivery_mode", f"found {self.delivery_mode}", "allowed are 0, 1 and 2"
 
     def notes(self) -> Iterator[str]:
         if self.publisher_confirms is False:
             yield "publisher_confirms = off does nothing here: confirms are always awaited"
-
-
-def _errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
-    """Yield the errors; references are not resolved."""
-    yield from _url_errors(settings)
-    for key in ("exchange", "routing_key"):
-        size = len(getattr(settings, key).encode())
-        if size > MAX_NAME:
-            yield key, f"found {size} bytes", f"at most {MAX_NAME} are allowed"
-    if not settings.exchange and not settings.routing_key:
-        yield "exchange", "missing", "it is needed, or routing_key as the name of a queue"
-    if settings.exchange_type and not settings.exchange:
-        yield "exchange_type", "given without exchange", "name the exchange to declare"
-    for key in ("durable", "no_wait", "auto_deleted"):
-        if getattr(settings, key) and not settings.exchange_type:
-            yield key, "on without exchange_type", "nothing is declared then: set both or neither"
-    for key, reason in _NEVER.items():
-        if getattr(settings, key) is True:
-            yield key, "found on", f"only off is allowed: {reason}"
-    if isinstance(settings.delivery_mode, int) and settings.delivery_mode not in DELIVERY_MODES:
-        yield "delivery_mode", f"found {settings.delivery_mode}", "allowed are 0, 1 and 2"
 
 
 def _url_errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
-from bucketcast.targets.base import connecting
+from bucketcast.targets.base import connecting, tls
 from bucketcast.targets.base.connecting import ForbiddenError
+from bucketcast.targets.base.options import Tls
 
 SECONDS = 5.0
 _DAY = 86_400
@@ -39,6 +40,13 @@ class Endpoint(NamedTuple):
         """Return the endpoint of `host:port`; by default, it is this port of localhost."""
         parts = urlsplit(f"//{address}")
         return cls(parts.hostname or "localhost", parts.port or port, context)
+
+    @classmethod
+    def of_url(cls, url: str, settings: Tls) -> Self:
+        """Return the endpoint of an http or https URL, the latter with TLS by these settings."""
+        parts = urlsplit(url)
+        context = tls.context(settings) if parts.scheme == "https" else None
+        return cls(parts.hostname or "", parts.port or (443 if context else 80), context)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

@@ -63,17 +63,8 @@ class IamLogin:
         raise NotImplementedError
 
 
-def errors(
-    settings: Any,
-    *,
-    passwords: Sequence[str],
-    unencrypted: ValidationError | None = None,
-) -> Iterator[ValidationError]:
-    """Yield the errors in the options of an IAM login.
-
-    `passwords` are the options of other logins. `unencrypted` is the error to yield if the
-    connection has no TLS, else None.
-    """
+def errors(settings: Any, *, passwords: Sequence[str]) -> Iterator[ValidationError]:
+    """Yield the errors in the options of an IAM login; `passwords` are those of other logins."""
     yield from reference_errors(settings, "auth")
     if not settings.by_iam:
         if settings.iam_resource:
@@ -85,8 +76,8 @@ def errors(
             yield key, "given beside auth = iam", "allowed is one login: leave it out"
     if getattr(settings, "tls_skip_verify", False):
         yield "tls_skip_verify", "found on", "auth = iam shows the login to a verified server only"
-    if unencrypted:
-        yield unencrypted
+    if not getattr(settings, "tls", True):
+        yield "tls", "found off", "auth = iam needs tls = on"
 
 
 def _resource_errors(settings: IamLogin) -> Iterator[ValidationError]:

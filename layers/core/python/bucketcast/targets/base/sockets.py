@@ -22,13 +22,11 @@ _GRACE = 1.0
 class DeadlineSocket:
     """A connected socket; a deadline is a value of `time.monotonic`.
 
-    Its methods raise `OSError` if the connection cannot be used any more. `closed_message` is the
-    error's message if the peer closed it.
+    Its methods raise `OSError` if the connection cannot be used any more.
     """
 
-    def __init__(self, connected: socket.socket, closed_message: str) -> None:
+    def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
-        self._closed_message = closed_message
 
     @property
     def has_input(self) -> bool:
@@ -66,7 +64,7 @@ class DeadlineSocket:
 
     def _recv(self, limit: int) -> bytes:
         if not (data := self._socket.recv(limit)):
-            raise ConnectionError(self._closed_message)
+            raise ConnectionError("the server closed the connection")
         return data
 
     def _wait_until(self, deadline: float) -> None:
@@ -129,18 +127,14 @@ def close_after(seconds: float, line: socket.socket) -> Iterator[None]:
 
 
 def connect(
-    host: str,
-    port: int,
-    deadline: float,
-    context: ssl.SSLContext | None = None,
-    closed_message: str = "the server closed the connection",
+    host: str, port: int, deadline: float, context: ssl.SSLContext | None = None
 ) -> DeadlineSocket:
     """Connect, with TLS if there is a context.
 
     Raises:
         OSError: it was not possible by the deadline, or the name is no host's.
     """
-    connected = DeadlineSocket(connecting.connect(host, port, deadline), closed_message)
+    connected = DeadlineSocket(connecting.connect(host, port, deadline))
     try:
         if context is not None:
             connected.encrypt(context, host, deadline)

@@ -40,13 +40,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from threading import Lock
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from bucketcast.event import Event
 from bucketcast.mirror.registers import moves
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
-from bucketcast.targets.base import tls
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS, Mirror
 from bucketcast.targets.elasticsearch import access, index, mirror, state
 from bucketcast.targets.elasticsearch.client import SEND_SECONDS, Client, Requests
@@ -96,11 +94,7 @@ class Target(Mirror):
         return failures
 
     def endpoints(self) -> list[base.Endpoint]:
-        parts = urlsplit(self.settings.url.reveal())
-        encrypted = parts.scheme == "https"
-        context = tls.context(self.settings) if encrypted else None
-        port = parts.port or (443 if encrypted else 80)
-        return [base.Endpoint(parts.hostname or "", port, context)]
+        return [base.Endpoint.of_url(self.settings.url.reveal(), self.settings)]
 
     def login(self) -> None:
         # Not every user may read the cluster's name; a 403 still confirms the login.

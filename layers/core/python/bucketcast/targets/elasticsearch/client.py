@@ -3,7 +3,7 @@
 import socket
 import time
 from base64 import b64encode
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -57,7 +57,8 @@ class Client:
     def headers(self, method: str, path: str, body: bytes | None) -> dict[str, str] | None:
         """Return the headers of one request, or None if all requests have the same.
 
-        With `auth = iam`, each request is signed.
+        With `auth = iam`, each request is signed for an OpenSearch domain or collection. Source:
+        "Signing HTTP requests to Amazon OpenSearch Service", and "… OpenSearch Serverless".
 
         Raises:
             NotAuthorized: it cannot be signed.
@@ -65,7 +66,8 @@ class Client:
         if not self.settings.by_iam:
             return None
         url, headers = self.server + path, dict(self.pool.headers)
-        return sign(self.settings, method, url, body, headers)
+        service, region = self.settings.iam_parts.group("service", "region")
+        return iam_login.signed_headers(service, region, method, url, body, headers)
 
     def close(self) -> None:
         self.pool.close()
@@ -150,21 +152,3 @@ def _headers(settings: ElasticsearchSettings, parts: SplitResult) -> dict[str, s
 
 def _encode_base64(text: str) -> str:
     return b64encode(text.encode()).decode()
-
-
-def sign(
-    settings: ElasticsearchSettings,
-    method: str,
-    url: str,
-    body: bytes | None,
-    headers: Mapping[str, str],
-) -> dict[str, str]:
-    """Return a request's headers with a signature for an OpenSearch domain or collection.
-
-    Source: "Signing HTTP requests to Amazon OpenSearch Service", and "… OpenSearch Serverless".
-
-    Raises:
-        NotAuthorized: it cannot be signed.
-    """
-    service, region = settings.iam_parts.group("service", "region")
-    return iam_login.signed_headers(service, region, method, url, body, headers)

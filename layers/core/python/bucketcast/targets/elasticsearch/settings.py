@@ -97,12 +97,9 @@ def _login_errors(settings: ElasticsearchSettings) -> Iterator[options.Validatio
 
 def _iam_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     url = settings.url.reveal()
-    plain = "url", "found http://", "auth = iam needs an https:// URL"
-    yield from iam.errors(
-        settings,
-        passwords=["username", "password", "api_key"],
-        unencrypted=plain if url.startswith("http://") else None,
-    )
+    yield from iam.errors(settings, passwords=["username", "password", "api_key"])
+    if settings.by_iam and url.startswith("http://"):
+        yield "url", "found http://", "auth = iam needs an https:// URL"
     if settings.by_iam and "@" in urlsplit(url).netloc:
         yield "url", "found a login in it beside auth = iam", "allowed is a URL without one"
 

@@ -10,7 +10,7 @@ An event is delivered when all in-sync replicas have it (`acks=all`). With `ack 
 Ceph's `kafka-ack-level`, it is delivered when it was sent (`acks=0`). Except with `none`, the
 producer is idempotent: its own retries write nothing twice. Messages that are not confirmed within
 30 s are sent again from the queue, and may appear twice with the same `event-id`; those of a
-partition that has no leader, after 3 s. After four idle minutes, and after any failure, the next
+partition that has no leader, after 3 s. After five idle minutes, and after any failure, the next
 batch opens a new connection.
 
 The topic must exist, or the brokers must create it (`auto.create.topics.enable`). While it does
@@ -50,8 +50,6 @@ BATCH_BYTES = (1_040_000, 125_000, 16_000, 1)
 
 By default brokers take 1,048,588 since Kafka 2.4. A batch should hold all events of a `send`: until
 it is sent, librdkafka keeps a processor busy with waiting to form the next one."""
-IDLE_SECONDS = 240.0
-"""Routers drop an idle connection silently after 350 s, or less."""
 
 
 class Target(base.Connected[Client]):
@@ -173,10 +171,7 @@ class Target(base.Connected[Client]):
         return client
 
     def _is_usable(self, connection: Client) -> bool:
-        # The wall clock: the monotonic one may stop while a function is frozen.
-        idle = time.time() - self._last_used > IDLE_SECONDS
-        same_limit = connection.batch_bytes == self._batch_bytes
-        return same_limit and not idle and connection.is_usable()
+        return connection.batch_bytes == self._batch_bytes and connection.is_usable()
 
 
 def _may_be_anothers(error: DeliveryError) -> bool:

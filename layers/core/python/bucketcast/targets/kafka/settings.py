@@ -14,9 +14,7 @@ LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}
 IAM_EXAMPLE: Final = (
     "arn:aws:kafka:eu-west-1:111122223333:cluster/events/01234567-89ab-cdef-0123-456789abcdef-1"
 )
-_LAST_CLIENT_AUTH = 4
 _topic = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
-_version = re.compile(r"0\.1[1-9]\.[0-9]+\.[0-9]+|[1-9][0-9]*\.[0-9]+\.[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,23 +80,9 @@ class KafkaSettings(options.Common, iam.IamLogin):
             self, encrypted=bool(self.tls), pair=("client_tls_cert", "client_tls_key")
         )
         yield from _compression_errors(self)
-        plain = "tls", "found off", "auth = iam needs tls = on"
-        yield from iam.errors(
-            self,
-            passwords=["sasl", "sasl_username", "sasl_password"],
-            unencrypted=None if self.tls else plain,
-        )
+        yield from iam.errors(self, passwords=["sasl", "sasl_username", "sasl_password"])
         if self.by_iam:
             yield from options.reference_errors(self, "topic")
-        version, client_auth = self.version, self.tls_client_auth
-        if version and not options.is_reference(version) and not _version.fullmatch(version):
-            yield (
-                "version",
-                f"found {version!r}",
-                "allowed is a version such as 2.2.0, from 0.11.0.0 on",
-            )
-        if not options.is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
-            yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
 
     def iam_rights(self) -> Sequence[iam.Right]:
         arn = self.iam_parts

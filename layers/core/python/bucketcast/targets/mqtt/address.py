@@ -5,6 +5,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from bucketcast.settings.types import Secret
+from bucketcast.targets.base import Endpoint
 
 PORTS = {"tcp": 1883, "ssl": 8883, "tls": 8883, "tcps": 8883, "ws": 80, "wss": 443}
 """The schemes that MinIO accepts, with their default ports."""
@@ -33,7 +34,7 @@ class Broker(NamedTuple):
     @property
     def netloc(self) -> str:
         """`host:port`, with brackets for IPv6."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return str(Endpoint(self.host, self.port))
 
     @property
     def host_header(self) -> str:

@@ -137,13 +137,7 @@ def connect(broker: Broker, login: Login, settings: MqttSettings, deadline: floa
         NotAuthorized: with auth = iam, there are no credentials to sign with.
     """
     context = tls.context(settings) if broker.encrypted else None
-    plain = sockets.connect(
-        broker.host,
-        broker.port,
-        deadline,
-        context,
-        closed_message="the broker closed the connection",
-    )
+    plain = sockets.connect(broker.host, broker.port, deadline, context)
     connected: sockets.DeadlineSocket | WebSocket = plain
     try:
         if broker.websocket:

@@ -51,7 +51,34 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
-        yield from _errors(self)
+        """Yield the errors; references are not resolved."""
+        url = self.broker.reveal()
+        if not options.is_reference(url):
+            try:
+                broker = parse(url)
+            except ValueError as error:
+                yield "broker", f"found {_redacted(url)}", f"allowed is {error}"
+            else:
+                yield from _broker_errors(self, broker)
+                yield from _iam_errors(self, broker)
+        for key in ("topic", "client_id", "username"):
+            if not _is_mqtt_text(value := getattr(self, key)):
+                allowed = f"allowed are {MAX_TEXT} bytes without control characters"
+                yield key, f"found {value[:80]!r}", allowed
+        if {"+", "#"}.intersection(self.topic):
+            yield (
+                "topic",
+                f"found {self.topic!r}",
+                "allowed is a name without + and #, which are for subscribers",
+            )
+        yield from _version_errors(self)
+        interval = self.keep_alive_interval
+        if not isinstance(interval, str) and interval > MAX_KEEP_ALIVE:
+            yield (
+                "keep_alive_interval",
+                f"found {interval:g}s",
+                f"allowed is {MAX_KEEP_ALIVE}s at most",
+            )
 
     def iam_rights(self) -> Sequence[iam.Right]:
         head = self.iam_parts["head"]
@@ -71,37 +98,6 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
                 f"version = {self.version}: a broker may also confirm events that the user may not"
                 " publish, and which are lost; with version = 5 it can refuse them"
             )
-
-
-def _errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
-    """Yield the errors; references are not resolved."""
-    url = settings.broker.reveal()
-    if not options.is_reference(url):
-        try:
-            broker = parse(url)
-        except ValueError as error:
-            yield "broker", f"found {_redacted(url)}", f"allowed is {error}"
-        else:
-            yield from _broker_errors(settings, broker)
-            yield from _iam_errors(settings, broker)
-    for key in ("topic", "client_id", "username"):
-        if not _is_mqtt_text(value := getattr(settings, key)):
-            allowed = f"allowed are {MAX_TEXT} bytes without control characters"
-            yield key, f"found {value[:80]!r}", allowed
-    if {"+", "#"}.intersection(settings.topic):
-        yield (
-            "topic",
-            f"found {settings.topic!r}",
-            "allowed is a name without + and #, which are for subscribers",
-        )
-    yield from _version_errors(settings)
-    interval = settings.keep_alive_interval
-    if not isinstance(interval, str) and interval > MAX_KEEP_ALIVE:
-        yield (
-            "keep_alive_interval",
-            f"found {interval:g}s",
-            f"allowed is {MAX_KEEP_ALIVE}s at most",
-        )
 
 
 def _version_errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
@@ -134,14 +130,11 @@ def _broker_errors(settings: MqttSettings, broker: Broker) -> Iterator[options.V
 
 def _iam_errors(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
     """Yield the options that contradict `auth = iam`."""
-    unsigned = "broker", f"found {broker.scheme}://", "auth = iam needs a wss:// broker"
-    yield from iam.errors(
-        settings,
-        passwords=["username", "password"],
-        unencrypted=None if broker.scheme == "wss" else unsigned,
-    )
+    yield from iam.errors(settings, passwords=["username", "password"])
     if not settings.by_iam:
         return
+    if broker.scheme != "wss":
+        yield "broker", f"found {broker.scheme}://", "auth = iam needs a wss:// broker"
     if broker.username:
         yield (
             "broker",

@@ -72,9 +72,7 @@ class Client:
     def __init__(self, settings: NsqSettings, deadline: float) -> None:
         context = tls.context(settings) if settings.encrypted else None
         server = settings.server
-        self._socket = sockets.connect(
-            server.host, server.port, deadline, closed_message="nsqd closed the connection"
-        )
+        self._socket = sockets.connect(server.host, server.port, deadline)
         try:
             auth_required = self._identify(deadline, encrypted=settings.encrypted)
             if context is not None:

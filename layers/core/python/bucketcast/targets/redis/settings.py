@@ -48,12 +48,7 @@ class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from options.tls_errors(self, encrypted=bool(self.tls))
-        plain = "tls", "found off", "auth = iam needs tls = on"
-        yield from iam.errors(
-            self,
-            passwords=["password"],
-            unencrypted=None if self.tls else plain,
-        )
+        yield from iam.errors(self, passwords=["password"])
         if self.by_iam and not self.user:
             yield "user", "missing", "auth = iam needs the id of the cache's user"
         elif self.by_iam:

@@ -45,14 +45,12 @@ killed; the events that are left go back to the queue, which is no try.
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from bucketcast.display import redacted_url
 from bucketcast.event import Event
 from bucketcast.shapes.ceph import attributes
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
-from bucketcast.targets.base import tls
 from bucketcast.targets.webhook.settings import WebhookSettings
 
 if TYPE_CHECKING:
@@ -89,13 +87,9 @@ class Target(base.Connected["Client"]):
         }
 
     def endpoints(self) -> list[base.Endpoint]:
-        parts = urlsplit(self.settings.endpoint)
         if any(name.lower().endswith("_proxy") for name in os.environ):
             return []  # only the proxy reaches servers behind it
-        encrypted = parts.scheme == "https"
-        context = tls.context(self.settings) if encrypted else None
-        port = parts.port or (443 if encrypted else 80)
-        return [base.Endpoint(parts.hostname or "", port, context)]
+        return [base.Endpoint.of_url(self.settings.endpoint, self.settings)]
 
     def login(self) -> None:
         """Check the form of the token and the keys; only an event shows if they are accepted."""
