@@ -1,6 +1,5 @@
 """Kafka alone: partitions, logins, batches, rights and its own errors."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,6 @@ from bucketcast.errors import (
 from bucketcast.event import Event
 from bucketcast.settings.egress import VARIABLE
 from bucketcast.shapes import minio
-from bucketcast.targets import base
 from bucketcast.targets.kafka import Target
 from tests.contract.case import UNUSUAL_KEYS, bounded, event, events
 from tests.contract.diagnoses import fault, findings
@@ -327,16 +325,3 @@ def test_an_advertised_address_that_cannot_be_reached_is_named(
     assert type(error) is NotConnected
     assert "127.0.0.1:1/1" in str(error)
     assert "advertises this address (advertised.listeners)" in str(error)
-
-
-def test_connection_is_kept_until_it_was_idle_for_long(
-    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, elapsed = make(), [0.0]
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + elapsed[0])
-    for seconds in (0, base.IDLE_SECONDS - 30, 2 * base.IDLE_SECONDS):
-        elapsed[0] = seconds
-        assert target.send(events(1)) == {}
-    first, second, third = (batch.producer for batch in kafka.batches("events"))
-    assert first == second != third

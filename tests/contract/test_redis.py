@@ -11,7 +11,6 @@ from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
-from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import client as redis_client
 from bucketcast.targets.redis.errors import REQUIRED_RIGHTS
@@ -333,25 +332,6 @@ def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[...
     assert isinstance(failure, NotConnected)
     assert "address must be the primary's" in str(failure)
     assert ("READONLY" in finding.found, finding.hint) == (True, "address must be the primary's")
-
-
-def test_a_connection_that_was_idle_too_long_is_replaced(
-    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def connection_ids() -> set[str]:
-        return {client_["id"] for client_ in client.client_list()} - others
-
-    target, others = make(), set[str]()
-    with redis.connect() as client:
-        others = connection_ids()
-        assert target.send([event("a", 1)]) == {}
-        first = connection_ids()
-        assert target.send([event("a", 2)]) == {}
-        assert connection_ids() == first
-        later = time.time() + IDLE_SECONDS + 1
-        monkeypatch.setattr(time, "time", lambda: later)
-        assert target.send([event("a", 3)]) == {}
-        assert not connection_ids() & first
 
 
 def test_a_flushed_script_is_loaded_again(redis: RedisServer, make: Callable[..., Target]) -> None:
