@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nacl.signing import SigningKey
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from bucketcast.errors import ConfigErrors, NotAuthorized
@@ -24,9 +23,6 @@ from tests.servers.webhook import WebhookServer
 OLD = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 NEW = "whsec_" + base64.b64encode(bytes(range(64, 96))).decode()
 OTHER = "whsec_" + base64.b64encode(bytes(24)).decode()
-SEED = bytes(range(100, 132))
-PRIVATE = "whsk_" + base64.b64encode(SEED).decode()
-PUBLIC = "whpk_" + base64.b64encode(bytes(SigningKey(SEED).verify_key)).decode()
 
 
 @pytest.fixture
@@ -60,20 +56,11 @@ def test_the_library_verifies_a_request(webhook: WebhookServer) -> None:
 
 
 def test_each_receiver_finds_its_key_during_a_rotation(webhook: WebhookServer) -> None:
-    request = send_one(webhook, f"{NEW} {PRIVATE}\n{OLD}", event("a"))
+    request = send_one(webhook, f"{NEW}\n{OLD}", event("a"))
     for key in (OLD, NEW):
         Webhook(key).verify(request.body, request.headers)
     with pytest.raises(WebhookVerificationError):
         Webhook(OTHER).verify(request.body, request.headers)
-    first, second, third = request.headers["webhook-signature"].split(" ")
-    assert [signature_.split(",")[0] for signature_ in (first, second, third)] == [
-        "v1",
-        "v1a",
-        "v1",
-    ]
-    prefix = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}."
-    signature = base64.b64decode(second.partition(",")[2])
-    SigningKey(SEED).verify_key.verify(prefix.encode() + request.body, signature)
 
 
 def test_a_retry_is_signed_with_its_own_time() -> None:
@@ -99,9 +86,7 @@ def test_the_vector_of_the_specification() -> None:
         "whsec_",
         "whsec_c2hvcnQ=",
         "whsec_not/base64!" + "x" * 40,
-        PRIVATE[:-8],
-        f"{OLD} {PUBLIC}",
-        PRIVATE.replace("whsk_", "whsk_ "),
+        f"{OLD} whsk_" + "x" * 32,
     ],
 )
 def test_a_malformed_key_is_refused_without_showing_it(webhook: WebhookServer, keys: str) -> None:
@@ -114,11 +99,6 @@ def test_a_malformed_key_is_refused_without_showing_it(webhook: WebhookServer, k
                 attempt()
             assert keys[7:] not in str(refused.value) or not keys[7:]
     assert webhook.requests() == []
-
-
-def test_a_public_key_of_another_pair_is_refused() -> None:
-    with pytest.raises(ValueError, match="whsk_"):
-        Signer("whsk_" + base64.b64encode(SEED + bytes(32)).decode())
 
 
 def test_a_key_in_the_configuration_is_refused() -> None:

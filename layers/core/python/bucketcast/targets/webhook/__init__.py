@@ -9,11 +9,11 @@ percent-encoded: up to 6 KB for a long key, which is more than some servers acce
 
 With a `signing_secret` each request is signed as
 [Standard Webhooks](https://www.standardwebhooks.com) specifies: `webhook-timestamp` is the time of
-the attempt, and `webhook-signature` has one signature per key, `v1,…` for a `whsec_…` key and
-`v1a,…` for a `whsk_…` key. Receivers verify it with one of its libraries, as
-`examples/consume.py` does, and should answer 401 to a wrong signature: the secret is then
-read again and the event sent once more, while a 400 would dead-letter it. To rotate, set the new
-and the old key, separated by a space, give the receivers the new one, and remove the old one.
+the attempt, and `webhook-signature` has one signature `v1,…` per key. Receivers verify it with one
+of its libraries, as `examples/consume.py` does, and should answer 401 to a wrong signature: the
+secret is then read again and the event sent once more, while a 400 would dead-letter it. To rotate,
+set the new and the old key, separated by a space, give the receivers the new one, and remove the
+old one.
 
 The status of the response decides, see below. Beside the table:
 

@@ -7,7 +7,7 @@ from bucketcast.rules import loops
 from bucketcast.settings.options import option, options_of
 from bucketcast.settings.types import Duration, OnOff, Secret, Url
 from bucketcast.targets.base import options
-from bucketcast.targets.webhook import signature
+from bucketcast.targets.webhook.signature import Signer
 
 MAX_IN_FLIGHT = 900
 """Each may need a connection, and Lambda allows a function 1,024 open files and sockets."""
@@ -23,8 +23,8 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         default="",
     )
     signing_secret: Secret = option(
-        "keys that sign each request as Standard Webhooks specifies: whsec_… (HMAC-SHA256) or "
-        "whsk_… (Ed25519); several, separated by spaces, during a rotation",
+        "keys that sign each request as Standard Webhooks specifies: whsec_… (HMAC-SHA256); "
+        "several, separated by spaces, during a rotation",
         default="",
     )
     timeout: Duration = option("timeout of one request, from 1ms to 5m", default="10s")
@@ -41,7 +41,7 @@ class WebhookSettings(options.Common, options.TlsUnverified):
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from options.secret_errors(self, "auth_token", authorization)
-        yield from options.secret_errors(self, "signing_secret", signature.check, "allowed are")
+        yield from options.secret_errors(self, "signing_secret", Signer, "allowed are")
         if self.cloudevents and self.shape != "ceph":
             yield "cloudevents", f"found beside shape = {self.shape}", "allowed is shape = ceph"
         if not self.endpoint.isascii():
