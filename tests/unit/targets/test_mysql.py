@@ -148,7 +148,6 @@ def test_a_reference_is_checked_when_it_is_resolved() -> None:
         ({}, "dsn_string"),
         ({"username": "u"}, "dsn_string"),
         ({"host": "h"}, "username"),
-        ({"host": "h", "username": "u", "port": "65536"}, "port"),
     ],
 )
 def test_an_incomplete_login_is_refused(login: dict[str, str], key: str) -> None:

@@ -39,8 +39,6 @@ def notes(tmp_path: Path, toml: str) -> tuple[str, ...]:
         ({}, "connection_string"),
         ({"password": "x", "database": "d"}, "connection_string"),
         ({"host": "h"}, "username"),
-        (DEPRECATED | {"port": "65536"}, "port"),
-        (DEPRECATED | {"port": "0"}, "port"),
     ],
 )
 def test_an_invalid_login_is_refused_with_its_key(options: dict[str, str], key: str) -> None:

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bucketcast.settings.options import option
+from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import LoginUrl, OnOff
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.base import options
 
 MAX_NAME = 255
 """Bytes."""
-DELIVERY_MODES = (0, 1, 2)
 _NEVER = {
     "internal": "RabbitMQ refuses every message that is published to an internal exchange",
     "immediate": "RabbitMQ has none since 3.0; a queue with x-message-ttl = 0 does the same",
@@ -56,6 +55,7 @@ class AmqpSettings(options.Common, options.TlsUnverified):
     delivery_mode: int = option(
         "transient (1) or persistent (2), stored on disk by durable queues; 0 is 2",
         default="0",
+        limits=Limits("0", "2"),
     )
     publisher_confirms: OnOff = option(
         "always on: an event counts as delivered when the broker has confirmed it",
@@ -88,8 +88,6 @@ class AmqpSettings(options.Common, options.TlsUnverified):
         for key, reason in _NEVER.items():
             if getattr(self, key) is True:
                 yield key, "found on", f"only off is allowed: {reason}"
-        if isinstance(self.delivery_mode, int) and self.delivery_mode not in DELIVERY_MODES:
-            yield "delivery_mode", f"found {self.delivery_mode}", "allowed are 0, 1 and 2"
 
     def notes(self) -> Iterator[str]:
         if self.publisher_confirms is False:

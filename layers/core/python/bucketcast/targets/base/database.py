@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal
 
 from bucketcast.aws import iam_login
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import option
+from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import Secret
 from bucketcast.targets.base import iam, options
 from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pattern
@@ -39,7 +39,7 @@ class Database(IamLogin):
         default="2",
     )
     host: str = option("deprecated: the server", default="")
-    port: int = option("deprecated: its port", default="")
+    port: int = option("deprecated: its port", default="", limits=Limits("1", f"{LAST_PORT}"))
     username: str = option("deprecated: the user", default="")
     password: Secret = option("deprecated: the password of username", default="")
     database: str = option("deprecated: the database", default="")
@@ -66,8 +66,6 @@ class Database(IamLogin):
             yield key, "missing", f"a secret is needed, for example {self.login_example}"
         elif not getattr(self, key) and not self.username and not self.by_iam:
             yield "username", "missing", f"needed beside host; or say all of it in {key}"
-        if isinstance(self.port, int) and not 1 <= self.port <= LAST_PORT:  # else a reference
-            yield "port", f"found {self.port}", f"allowed is 1 to {LAST_PORT}"
         yield from options.tls_errors(self, tls_only=())
         yield from iam.errors(self, passwords=["password"])
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from bucketcast.settings.options import option, unused
+from bucketcast.settings.options import Limits, option, unused
 from bucketcast.settings.types import Duration, LoginUrl, Secret
 from bucketcast.targets.base import iam, options
 from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.protocol import MAX_TEXT
 
-MAX_KEEP_ALIVE = 65_535
-"""Seconds, the largest number in MQTT's two bytes."""
+MAX_KEEP_ALIVE = "65535s"
+"""The largest number in MQTT's two bytes."""
 MAX_ID_3_1 = 23
 RANDOM_BYTES = 6
 """Random bytes at the end of the client id, two hex digits each."""
@@ -37,7 +37,9 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern("iot", "topic/(?P<topic>[^*?]+)")
     iam_example: ClassVar[str] = IAM_EXAMPLE
     keep_alive_interval: Duration = option(
-        "how long a connection may be idle; 0s means 10s", default="0s"
+        "how long a connection may be idle; 0s means 10s",
+        default="0s",
+        limits=Limits("0s", MAX_KEEP_ALIVE),
     )
     reconnect_interval: Duration = unused(
         "the target's SQS queue decides when to retry", default="0s"
@@ -72,13 +74,6 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
                 "allowed is a name without + and #, which are for subscribers",
             )
         yield from _version_errors(self)
-        interval = self.keep_alive_interval
-        if not isinstance(interval, str) and interval > MAX_KEEP_ALIVE:
-            yield (
-                "keep_alive_interval",
-                f"found {interval:g}s",
-                f"allowed is {MAX_KEEP_ALIVE}s at most",
-            )
 
     def iam_rights(self) -> Sequence[iam.Right]:
         head = self.iam_parts["head"]

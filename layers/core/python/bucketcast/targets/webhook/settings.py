@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bucketcast.rules import loops
-from bucketcast.settings.options import option, options_of
+from bucketcast.settings.options import Limits, option, options_of
 from bucketcast.settings.types import Duration, OnOff, Secret, Url
 from bucketcast.targets.base import options
 from bucketcast.targets.webhook.signature import Signer
 
 MAX_IN_FLIGHT = 900
 """Each may need a connection, and Lambda allows a function 1,024 open files and sockets."""
-MAX_TIMEOUT = 300
-"""Seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +25,17 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         "several, separated by spaces, during a rotation",
         default="",
     )
-    timeout: Duration = option("timeout of one request, from 1ms to 5m", default="10s")
+    timeout: Duration = option("timeout of one request", default="10s", limits=Limits("1ms", "5m"))
     cloudevents: OnOff = option(
         "with shape = ceph: also send CloudEvents' attributes in headers, like a topic's "
         "cloudevents",
         default="off",
     )
     in_flight: int = option(
-        f"maximum number of parallel requests, 1 to {MAX_IN_FLIGHT}, of which the endpoint gets as "
-        "many as it answers quickly; 1 sends them one after the other",
+        "maximum number of parallel requests, of which the endpoint gets as many as it answers "
+        "quickly; 1 sends them one after the other",
         default=f"{MAX_IN_FLIGHT}",
+        limits=Limits("1", f"{MAX_IN_FLIGHT}"),
     )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
@@ -47,11 +46,6 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         if not self.endpoint.isascii():
             allowed = "allowed is ASCII: %-encoded, and the host in its xn-- form"
             yield "endpoint", f"found {self.endpoint!r}", allowed
-        limits = (("timeout", 0.001, MAX_TIMEOUT), ("in_flight", 1, MAX_IN_FLIGHT))
-        for name, low, high in limits:
-            value = getattr(self, name)
-            if not isinstance(value, str) and not low <= value <= high:  # a reference is still text
-                yield name, f"found {value:g}", f"allowed is {low:g} to {high}"
         yield from options.tls_errors(self)
 
     def notes(self) -> Iterator[str]:
