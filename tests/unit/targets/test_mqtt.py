@@ -109,14 +109,18 @@ def test_text_too_long_for_mqtt_is_an_error() -> None:
         encode(1, event(), b"")
 
 
+def take_all(received: bytearray) -> list[tuple[int, bytes]]:
+    return list(iter(lambda: protocol.take_packet(received), None))
+
+
 def test_packets_are_complete_wherever_the_stream_is_cut() -> None:
     long = protocol.DISCONNECT.to_bytes() + b"\x80\x01" + b"d" * 128
     stream = PUBACK + b"\x00\x01" + long + b"\xd0\x00"
     for cut in range(len(stream) + 1):
         received = bytearray(stream[:cut])
-        packets = protocol.take_packets(received)
+        packets = take_all(received)
         received += stream[cut:]
-        packets += protocol.take_packets(received)
+        packets += take_all(received)
         assert packets == [(0x40, b"\x00\x01"), (0xE0, b"d" * 128), (0xD0, b"")]
         assert not received
 
@@ -126,7 +130,7 @@ def test_packets_are_complete_wherever_the_stream_is_cut() -> None:
 )
 def test_data_that_is_not_a_packet_is_malformed(stream: bytes) -> None:
     with pytest.raises(Malformed):
-        protocol.take_packets(bytearray(stream))
+        protocol.take_packet(bytearray(stream))
 
 
 def test_properties_of_every_type_are_decoded() -> None:
@@ -247,15 +251,27 @@ def test_broker_with_a_receive_maximum_of_zero_gets_one_at_a_time() -> None:
     assert batch.unconfirmed == {0}
 
 
+DISCONNECT = b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883"
+
+
 def test_reason_of_a_disconnect_is_reported() -> None:
     batch = batch_of(2)
-    answers = b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883"
     with pytest.raises(Refused) as refused:
-        batch.send(connection(answers), 1, soon())
+        batch.send(connection(DISCONNECT), 1, soon())
     assert batch.unconfirmed == {0, 1}
     assert str(delivery_error(refused.value, "there")) == (
         "there: server moved (0x9D) other:883; set broker to that server"
     )
+
+
+@pytest.mark.parametrize("end", [DISCONNECT, b"HTTP", b"\x40\x00", b"\x40\xff\xff\xff\x7f"])
+def test_what_arrives_before_the_end_of_a_session_counts(end: bytes) -> None:
+    batch = batch_of(4)
+    answers = b"\x40\x03\x00\x01\x97" + PUBACK + b"\x00\x02" + end
+    with pytest.raises((Refused, Malformed)):
+        batch.send(connection(answers, in_flight=3), 1, soon())
+    assert outcomes(batch.failures) == {0: Throttled}
+    assert batch.unconfirmed == {2, 3}
 
 
 @pytest.mark.parametrize(

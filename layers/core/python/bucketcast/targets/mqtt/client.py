@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bucketcast.targets.base import sockets, tls
@@ -77,12 +78,13 @@ class Client:
         self._socket.send(data, deadline)
         self._used, self._used_at = time.monotonic(), time.time()
 
-    def read(self, deadline: float) -> list[tuple[int, bytes]]:
-        """Return the next packets, at least one; send pings while it waits.
+    def read(self, deadline: float) -> Iterator[tuple[int, bytes]]:
+        """Yield the next packets, at least one, before what ends the session is raised.
 
-        A message that a broker sends unasked is acknowledged, as its quality of service has it.
+        Pings are sent while it waits. A message that a broker sends unasked is acknowledged, as its
+        quality of service has it.
         """
-        while not (packets := protocol.take_packets(self._received)):
+        while not (packet := protocol.take_packet(self._received)):
             next_ping = self._used + self._keep_alive
             try:
                 self._received += self._socket.receive(min(deadline, next_ping))
@@ -90,12 +92,14 @@ class Client:
                 if time.monotonic() >= deadline:
                     raise TimeoutError("the broker did not answer in time") from None
                 self.write(protocol.PINGREQ, deadline)
-        for kind, body in packets:
+        while packet:
+            kind, body = packet
             if kind == protocol.DISCONNECT:
                 raise Refused(protocol.decode_response(body))
             if reply := protocol.reply_to(kind, body):
                 self.write(reply, deadline)
-        return packets
+            yield packet
+            packet = protocol.take_packet(self._received)
 
     def ping(self, deadline: float) -> None:
         """Wait until the broker has read all that was written."""
@@ -106,7 +110,7 @@ class Client:
     def log_in(self, login: Login, deadline: float) -> None:
         """Open the session, and adopt the limits that the broker announces."""
         self.write(protocol.encode_connect(login), deadline)
-        ((kind, body), *_) = self.read(deadline)
+        kind, body = next(self.read(deadline))
         if kind != protocol.CONNACK or len(body) < 2:  # noqa: PLR2004 - flags and code
             raise Malformed("the answer to CONNECT is something else")
         response = protocol.decode_connack(body)

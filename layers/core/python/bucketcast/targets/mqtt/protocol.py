@@ -124,33 +124,32 @@ def encode_pubrel(packet_id: bytes) -> bytes:
     return b"\x62\x02" + packet_id
 
 
-def take_packets(received: bytearray) -> list[tuple[int, bytes]]:
-    """Remove the complete packets from the front; return each type and body.
+def take_packet(received: bytearray) -> tuple[int, bytes] | None:
+    """Remove the packet at the front; return its type and body, None if it is incomplete.
 
     Raises:
-        Malformed: the data continues with something else.
+        Malformed: the data begins with something else.
     """
-    packets = []
-    start, end = 0, len(received)
-    while end - start >= 2:  # noqa: PLR2004 - the size of the smallest packet
-        if received[start] not in _RECEIVED:
-            raise Malformed(f"{bytes(received[start : start + 16])!r}")
-        size, body = received[start + 1], start + 2
-        if size & _MORE:
-            if end - start <= _LONGEST_LENGTH and received[end - 1] & _MORE:
-                break  # its length is incomplete
-            try:
-                size, body = varint.decode(received, start + 1, _LONGEST_LENGTH)
-            except ValueError:
-                raise Malformed("a length of more than four bytes") from None
-            if size > LARGEST_ANSWER:
-                raise Malformed("a packet that is too long for an answer")
-        if body + size > end:
-            break
-        packets.append((received[start], bytes(received[body : body + size])))
-        start = body + size
-    del received[:start]
-    return packets
+    end = len(received)
+    if end < 2:  # noqa: PLR2004 - the size of the smallest packet
+        return None
+    kind, size, start = received[0], received[1], 2
+    if kind not in _RECEIVED:
+        raise Malformed(f"{bytes(received[:16])!r}")
+    if size & _MORE:
+        if end <= _LONGEST_LENGTH and received[-1] & _MORE:
+            return None  # its length is incomplete
+        try:
+            size, start = varint.decode(received, 1, _LONGEST_LENGTH)
+        except ValueError:
+            raise Malformed("a length of more than four bytes") from None
+        if size > LARGEST_ANSWER:
+            raise Malformed("a packet that is too long for an answer")
+    if start + size > end:
+        return None
+    body = bytes(received[start : start + size])
+    del received[: start + size]
+    return kind, body
 
 
 class Response(NamedTuple):
