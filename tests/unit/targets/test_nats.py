@@ -1,16 +1,21 @@
 """The NATS target's settings, and its protobuf messages."""
 
+import asyncio
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
-from bucketcast.errors import NotAuthorized
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, Throttled
 from bucketcast.settings.options import read
 from bucketcast.settings.types import Secret
 from bucketcast.targets.nats import Target
+from bucketcast.targets.nats.jetstream import JetStream
 from bucketcast.targets.nats.protobuf import decode, encode
 from bucketcast.targets.nats.settings import parse_credentials
+from bucketcast.targets.nats.streaming import Streaming
 from tests.unit.samples import event
 
 SEED = f"SU{'A' * 56}"
@@ -45,3 +50,35 @@ def test_invalid_secret_is_reported_at_first_use() -> None:
         assert isinstance(error, NotAuthorized)
         assert f"{name} must be a" in str(error)
         assert secret not in str(error)
+
+
+def connection(reply: bytes) -> Any:
+    """Return a connection to a server that answers every request so."""
+    answer = AsyncMock(return_value=SimpleNamespace(data=reply))
+    inbox = Mock(return_value="_INBOX.1")
+    return AsyncMock(request=Mock(), new_inbox=inbox, await_reply=answer)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "reason"),
+    [
+        (b'{"error":{"err_code":10039,"description":"not enabled"}}', Retryable, "not enabled; tu"),
+        (b'{"error":{"err_code":10008,"description":"not available"}}', Throttled, "not available"),
+        (b"[]", Retryable, "is not JetStream"),
+        (b'{"streams":[{"config":{"name":"\xff"}}]}', Retryable, "is not JetStream"),
+    ],
+)
+def test_what_the_look_up_of_streams_meets_is_for_the_probe(
+    reply: bytes, error: type[DeliveryError], reason: str
+) -> None:
+    publisher = JetStream(connection(reply), "s")
+    asyncio.run(publisher.open())
+    with pytest.raises(error, match=reason) as raised:
+        asyncio.run(publisher.probe())
+    assert type(raised.value) is error
+
+
+@pytest.mark.parametrize("reply", [b"[]", b"\x2a\x01\xff"])
+def test_a_reply_that_is_not_nats_streamings_is_a_lost_connection(reply: bytes) -> None:
+    with pytest.raises(NotConnected):
+        asyncio.run(Streaming(connection(reply), "s", "c", 1).open())

@@ -54,8 +54,8 @@ class JetStream(Core):
     async def open(self) -> None:
         await super().open()
         await self._in_flight.open()
-        with suppress(errors.NoRespondersError, errors.TimeoutError):
-            await self._streams()
+        with suppress(errors.NoRespondersError, errors.TimeoutError, ValueError):
+            await self._look_up()  # only to find what confirms nothing: an event may arrive anyway
 
     async def send(self, batch: Batch) -> None:
         put, subject, in_flight = self.connection.put, self.subject.encode(), self._in_flight
@@ -67,21 +67,26 @@ class JetStream(Core):
 
     async def probe(self) -> None:
         try:
-            streams = await self._streams()
+            found = await self._look_up()
         except errors.NoRespondersError:
             raise Retryable(
                 "JetStream is off in this server or account, or jetstream_domain names another"
             ) from None
-        if streams is not None and not streams:
+        except ValueError as error:
+            raise Retryable(f"what answers on '{self._list}' is not JetStream: {error}") from None
+        if found and found.error:
+            raise self._stream_error(found.error, size=0)
+        if found and not found.streams:
             raise self._missing_stream()
 
-    async def _streams(self) -> list[_Stream] | None:
-        """Return the streams with the subject; None if the user may not look them up.
+    async def _look_up(self) -> _Response | None:
+        """Look the subject's streams up; return None if the user may not.
 
         A stream of another account is not among them, and confirms all the same.
 
         Raises:
             Retryable: one of them confirms nothing.
+            ValueError: the reply is not JetStream's.
         """
         payload = msgspec.json.encode({"subject": self.subject})
         try:
@@ -93,19 +98,20 @@ class JetStream(Core):
                 raise
             self.connection.permission_error = None  # the user may publish all the same
             return None
-        streams = _decode(reply.data).streams or []
-        if silent := next((each.config.name for each in streams if each.config.no_ack), ""):
+        found = _decode(reply.data)
+        silent = next((each.config.name for each in found.streams or () if each.config.no_ack), "")
+        if silent:
             raise Retryable(
                 f"the stream {silent} confirms nothing (no_ack): `nats stream edit {silent} --ack`"
             )
-        return streams
+        return found
 
     def _parse_reply(self, data: bytes, headers: bytes, message: Message) -> DeliveryError | None:
         if not data and headers and headers.startswith(_NO_RESPONDERS):
             return self._missing_stream()
         try:
             error = _decode(data).error
-        except msgspec.DecodeError:
+        except ValueError:
             return Retryable(f"a subscriber answered on '{self.subject}', which is not a stream")
         # A message that the stream already has is no error: the reply says "duplicate".
         return self._stream_error(error, len(message.head) + len(message.body)) if error else None
@@ -113,7 +119,7 @@ class JetStream(Core):
     @staticmethod
     def _stream_error(error: _Error, size: int) -> DeliveryError:
         codes = (str(error.err_code), str(error.code))
-        reason = ANSWERS.error("the stream refused it", error.description, codes)
+        reason = ANSWERS.error("JetStream refused it", error.description, codes)
         if error.err_code == _TOO_LARGE and size > DEFAULT_MAX_PAYLOAD:
             return Rejected.anywhere(f"{reason}: {size} bytes")
         return reason

@@ -53,7 +53,7 @@ class Streaming(Core):
                 f"no NATS Streaming server has the streaming_cluster_id '{self._cluster}'"
             ) from None
         prefix, self._close_subject, self._ping_subject = (
-            reply.get(number, b"").decode() for number in (1, 4, 7)
+            reply.get(number, b"").decode(errors="replace") for number in (1, 4, 7)
         )
         self._publish_subject = f"{prefix}.{self.subject}"
 
@@ -90,7 +90,7 @@ class Streaming(Core):
         except ValueError as error:
             raise _wrong_server(error) from None
         if error_field in reply_fields:
-            raise NotConnected(reply_fields[error_field].decode())
+            raise NotConnected(reply_fields[error_field].decode(errors="replace"))
         return reply_fields
 
     def _parse_reply(self, data: bytes, _: bytes, __: Message) -> DeliveryError | None:
