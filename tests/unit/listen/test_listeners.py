@@ -224,10 +224,32 @@ def test_users_and_deployments_have_a_maximum_of_listeners(gateway: Gateway) -> 
     snapshot = gateway.table.read()
     many = replace(snapshot, listeners=snapshot.listeners * (MAX_IN_TOTAL // 3 + 1))
     now = round(gateway.clock.now * 1_000)
-    assert "a deployment may have" in many.limit_error("berta", 3, now)
+    more = replace(many.listeners[0], requested=replace(FILTER, user="berta"))
+    assert "a deployment may have" in many.limit_error(more, 3, now)
     assert len(gateway.queues()) == 3
     # Expired listeners do not count, even before they are removed.
-    assert not snapshot.limit_error("anna", 3, now + 2 * KEEP_SECONDS * 1_000)
+    assert not snapshot.limit_error(snapshot.listeners[0], 3, now + 2 * KEEP_SECONDS * 1_000)
+
+
+def test_wildcards_have_a_share_of_a_user_and_of_a_bucket_and_none_of_all(gateway: Gateway) -> None:
+    process, wild = gateway.process(), replace(FILTER, prefix="photos/*/2026-??-??")
+    for _ in range(20):
+        process.acquire(wild)  # which is matched once
+    long = replace(wild, prefix="a" * 450 + "*")
+    refused = [
+        (replace(wild, bucket=""), "listeners of all buckets .* allowed are 0"),
+        (replace(wild, user="berta", prefix="?" * 1_024), "a user's listeners of uploads .* 7,"),
+        (long, "a user's listeners of uploads .* allowed are 500"),
+        (replace(long, user="4", suffix="b"), "the listeners of uploads .* allowed are 2,000"),
+    ]
+    for number in range(4):
+        user = replace(long, user=f"{number}")
+        process.acquire(replace(user, bucket="archive"))
+        process.acquire(replace(user, suffix=f"{number}"))
+        process.acquire(replace(user, bucket="", prefix="a" * 450))
+    for requested, why in refused:
+        with pytest.raises(TooManyListenersError, match=why):
+            process.acquire(requested)
 
 
 def test_a_client_whose_events_were_lost_gets_one_error(gateway: Gateway) -> None:
@@ -296,6 +318,20 @@ def test_ingest_finds_a_new_listener_with_the_next_batch(gateway: Gateway) -> No
     created = matched(cache, gateway.table, "", "other", name="s3:BucketCreated:*")
     assert created == [ListenerArn(everywhere.id).arn]
     assert cache.queue(ListenerArn(listener.id)) == listener.queue
+
+
+def test_listeners_of_a_bucket_that_cannot_be_indexed_stop_no_others(gateway: Gateway) -> None:
+    """Those of processes that were suspended come back, whatever there is by then."""
+    process = gateway.process()
+    heard = process.acquire(FILTER)
+    long = replace(heard, id="b", requested=replace(FILTER, bucket="archive", prefix="?" * 1_024))
+    assert gateway.table.add(long, gateway.table.read().version)
+    cache = ListenerCache(gateway.table, gateway.clock)
+    assert ListenerArn(heard.id).arn in matched(cache, gateway.table, "photos/a.jpg")
+    assert matched(cache, gateway.table, "photos/a.jpg", "archive") == []
+    gateway.clock.now += FRESH_SECONDS + 1
+    process.renew()
+    assert cache.queue(ListenerArn(heard.id)) == heard.queue
 
 
 def test_a_listener_gets_events_while_its_process_renews_its_lease(gateway: Gateway) -> None:

@@ -15,6 +15,7 @@ from bucketcast.destination import ListenerArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
 from bucketcast.rules import Rule
+from bucketcast.rules.cost import cost
 
 PARTITION: Final = "#listeners"
 """The listeners' partition of the state table; no bucket can have this name."""
@@ -30,6 +31,10 @@ KEEP_LOST_SECONDS: Final = 3_600
 """How long a listener that lost events is kept, so that its client gets the error."""
 MAX_PER_USER: Final = 150
 MAX_IN_TOTAL: Final = 500
+USER_STEPS: Final = 500
+"""To match an event with the wildcards of a user's listeners of a bucket, by `rules.cost`."""
+BUCKET_STEPS: Final = 2_000
+"""The same for all listeners of a bucket. Those of all buckets may have no wildcards."""
 
 
 class TooManyListenersError(BucketcastError):
@@ -114,16 +119,26 @@ class Snapshot(msgspec.Struct, frozen=True):
         """Return the listeners that get events."""
         return [listener for listener in self.listeners if self.expiry(listener) > now]
 
-    def limit_error(self, user: str, per_user: int, now: int) -> str:
-        """Return the limit that forbids a user a further listener; "" if none does."""
-        active = self.active(now)
-        own = sum(listener.requested.user == user for listener in active)
-        if own >= per_user:
-            return f"the user has {own} listeners, and may have {per_user} at once"
+    def limit_error(self, new: Listener, per_user: int, now: int) -> str:
+        """Return the limit that forbids a further listener; "" if none does."""
+        active, user, bucket = self.active(now), new.requested.user, new.requested.bucket
+        own = [listener for listener in active if listener.requested.user == user]
+        if len(own) >= per_user:
+            return f"the user has {len(own)} listeners, and may have {per_user} at once"
         if len(active) >= MAX_IN_TOTAL:
             return (
                 f"there are {len(active)} listeners; a deployment may have {MAX_IN_TOTAL} at once"
             )
+        for others, most, whose in ((own, USER_STEPS, "a user's"), (active, BUCKET_STEPS, "the")):
+            allowed = most if bucket else 0  # else events of buckets that are not theirs would pay
+            alike = (each for each in (*others, new) if each.requested.bucket == bucket)
+            steps = cost([listener.rule(bucket) for listener in alike]).steps
+            if steps > allowed:
+                where = bucket or "all buckets"
+                return (
+                    f"the wildcards of {whose} listeners of {where} would take {steps:,} steps to "
+                    f"match an event; allowed are {allowed:,}"
+                )
         return ""
 
 

@@ -77,14 +77,19 @@ class ListenerCache:
     def _read(self) -> None:
         snapshot = self._table.read()
         active = snapshot.active(round(self._clock() * 1_000))
-        self._active = {listener.id: listener for listener in active}
-        # An expired listener becomes active again when its suspended process resumes.
-        self._any_stored = any(listener.state == "on" for listener in snapshot.listeners)
         by_bucket: dict[str, list[Rule]] = defaultdict(list)
         for listener in active:
             bucket = listener.requested.bucket
             by_bucket[bucket].append(listener.rule(bucket))
-        self._indexes = {bucket: RuleIndex(rules) for bucket, rules in by_bucket.items()}
+        self._indexes = {}
+        for bucket, rules in by_bucket.items():
+            try:
+                self._indexes[bucket] = RuleIndex(rules)
+            except ValueError:  # one bucket's must not stop the others
+                logger.exception("listeners cannot be indexed", bucket=bucket)
+        self._active = {listener.id: listener for listener in active}
+        # An expired listener becomes active again when its suspended process resumes.
+        self._any_stored = any(listener.state == "on" for listener in snapshot.listeners)
         self._version, self._read_at = snapshot.version, self._clock()
 
 

@@ -259,9 +259,6 @@ class Listeners:
         return True
 
     def _create(self, requested: ListenFilter, client: str, snapshot: Snapshot) -> Listener | None:
-        limit_error = snapshot.limit_error(requested.user, self.per_user, self._now())
-        if limit_error:
-            raise TooManyListenersError(limit_error)
         id_ = secrets.token_hex(8)
         listener = Listener(
             id=id_,
@@ -271,6 +268,9 @@ class Listeners:
             holder=self.holder,
             client=client,
         )
+        limit_error = snapshot.limit_error(listener, self.per_user, self._now())
+        if limit_error:
+            raise TooManyListenersError(limit_error)
         if not self.table.add(listener, snapshot.version):
             return None
         try:
