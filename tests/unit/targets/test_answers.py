@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
+from bucketcast.delivery.verdict import Answers as AnswersOfAPart
+from bucketcast.delivery.verdict import possible_faults_of_settings
+from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.settings.options import options_of
 from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of
+from bucketcast.targets.elasticsearch.errors import Error, of_document
+from bucketcast.targets.nats.batch import too_large
+from bucketcast.targets.nats.jetstream import JetStream, _Error
+from bucketcast.targets.nsq.batch import Limits
+from tests.unit.delivery.bench import PLAIN
+from tests.unit.delivery.test_verdict import part
 from tests.unit.targets.answers import OF_LIBRARIES, OF_SERVERS
 
 
@@ -46,6 +55,39 @@ def test_an_answer_for_other_settings_names_one(kind: str) -> None:
             assert any(key in each.hint for key in keys), each
         elif each.verdict is not Verdict.AGAIN:
             assert each.codes or each.words
+
+
+def is_its_size(error: DeliveryError) -> bool:
+    """Return True if it is the event's own size, which no settings of the target change."""
+    return not possible_faults_of_settings(part(1), AnswersOfAPart({0: error}), PLAIN)
+
+
+@pytest.mark.parametrize("kind", OF_SERVERS)
+def test_what_a_server_refuses_for_good_may_be_due_to_the_settings(kind: str) -> None:
+    """It was dead-lettered by the million where the table or the address was wrong."""
+    for code, error in OF_SERVERS[kind]():
+        if isinstance(error, Rejected):
+            assert is_its_size(error) == (code == "413"), code
+
+
+@pytest.mark.parametrize("type_", ["mapper_parsing_exception", "strict_dynamic_mapping_exception"])
+def test_a_document_that_an_index_refuses_may_be_due_to_the_settings(type_: str) -> None:
+    error = of_document(400, Error(type_, "it"))
+    assert (type(error), is_its_size(error)) == (Rejected, False)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        of_document(413, Error("413", "it")),
+        too_large(99_000_000, 1),
+        JetStream._stream_error(_Error(400, 10_054, "it"), 99_000_000),
+        Limits(message=1).rejection(99_000_000),
+    ],
+)
+def test_an_event_that_is_too_large_is_no_fault_of_the_settings(error: DeliveryError) -> None:
+    """It would block a queue in order."""
+    assert (type(error), is_its_size(error)) == (Rejected, True)
 
 
 LIST = Answers(

@@ -40,7 +40,7 @@ from bucketcast.targets import base
 from bucketcast.targets.amqp.address import Address, parse
 from bucketcast.targets.amqp.batch import Confirms
 from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client
-from bucketcast.targets.amqp.errors import RAISED, delivery_error, is_missing, largest_message
+from bucketcast.targets.amqp.errors import RAISED, delivery_error, largest_message
 from bucketcast.targets.amqp.protocol import Message, encode_properties
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import tls
@@ -57,10 +57,6 @@ class Target(base.Connected[Client]):
     attributes_prefix: ClassVar[str | None] = "cloudEvents_"
     Settings = AmqpSettings
     settings: AmqpSettings
-
-    @property
-    def _awaits_confirms(self) -> bool:
-        return self.settings.ack != "none"
 
     @property
     def max_send_seconds(self) -> float:
@@ -86,7 +82,8 @@ class Target(base.Connected[Client]):
         with self._connection() as client:
             try:
                 messages = self._messages(events)
-                client.publish(messages, confirms, self.timeout, wait=self._awaits_confirms)
+                waits = self.settings.ack != "none"
+                client.publish(messages, confirms, self.timeout, wait=waits)
             except (*RAISED, BlockedError) as error:
                 self._fail(events, confirms, error)
                 if not isinstance(error, BlockedError):  # which leaves the connection usable
@@ -116,7 +113,7 @@ class Target(base.Connected[Client]):
                 except BlockedError as error:  # keep the connection, which knows that it is blocked
                     blocked = error
         except DeliveryError as error:
-            if not (settings.exchange_type and is_missing(error)):
+            if not (settings.exchange_type and "no exchange" in str(error)):  # sending makes it
                 raise
         if blocked:
             raise delivery_error(blocked, self._address())

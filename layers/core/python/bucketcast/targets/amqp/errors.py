@@ -25,11 +25,6 @@ def delivery_error(
     return ANSWERS.error(str(address), reason, codes, connecting=connecting)
 
 
-def is_missing(error: Exception) -> bool:
-    """Return True if the exchange does not exist."""
-    return "no exchange" in str(error)
-
-
 def largest_message(error: Exception) -> int | None:
     """Return the broker's limit in bytes, if the error says that a message exceeded it."""
     match = _too_large(str(error))
