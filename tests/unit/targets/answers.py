@@ -30,7 +30,7 @@ from bucketcast.targets.mqtt import errors as mqtt
 from bucketcast.targets.mqtt.client import REFUSED, Refused
 from bucketcast.targets.mqtt.protocol import Response, decode_connack
 from bucketcast.targets.mqtt.websocket import _receive_events
-from bucketcast.targets.nats import errors as nats_errors
+from bucketcast.targets.nats import client as nats_client
 from tests.unit.samples import event
 from tests.unit.targets import answers_of_stores
 from tests.unit.targets.answers_of_stores import Answer, exceptions
@@ -98,7 +98,7 @@ def of_nats() -> Iterator[Answer]:
             (each,),
             {"__init__": Mock(return_value=None), "__str__": Mock(return_value="it")},
         )
-        yield each.__name__, nats_errors.delivery_error(error(), "there", connecting=False)
+        yield each.__name__, nats_client.delivery_error(error(), "there", connecting=False)
 
 
 OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {

@@ -41,14 +41,18 @@ from functools import partial
 from threading import Lock
 from typing import ClassVar
 
+from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.mirror.registers import moves
 from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
+from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS, Mirror
-from bucketcast.targets.elasticsearch import access, index, mirror, state
+from bucketcast.targets.elasticsearch import index, mirror, state
+from bucketcast.targets.elasticsearch.api import send_writes, to_one_line
 from bucketcast.targets.elasticsearch.client import SEND_SECONDS, Client, Requests
-from bucketcast.targets.elasticsearch.errors import Missing
+from bucketcast.targets.elasticsearch.errors import Missing, of_document
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
 
@@ -85,13 +89,27 @@ class Target(Mirror):
             if mirrors:
                 failures = mirror.deliver(requests, names, events, _now())
             else:
-                failures = access.deliver(requests, names.visible, events, self.shape)
+                failures = self._append(requests, names.visible, events)
         except Missing:
             self._names = None
             raise
         if any(isinstance(error, Missing) for error in failures.values()):
             self._names = None
         return failures
+
+    def _append(self, requests: Requests, name: str, events: Sequence[Event]) -> base.Failures:
+        """Add a document for each event; those that were not confirmed fail."""
+        result = BatchResult(len(events))
+        action = b'{"index":{"_index":%b}}' % encode(name)  # the server assigns the id
+        documents = map(to_one_line, map(self.shape.value, events))
+        writes = [b"%b\n%b\n" % (action, document) for document in documents]
+        try:
+            for position, item in enumerate(send_writes(requests, writes)):
+                error = of_document(item.status, item.error) if item.error else None
+                result.settle(position, error)
+        except DeliveryError as error:
+            result.fail(result.unconfirmed, error)
+        return result.failures
 
     def endpoints(self) -> list[base.Endpoint]:
         return [base.Endpoint.of_url(self.settings.url.reveal(), self.settings)]
