@@ -1,6 +1,7 @@
 """Logins: who is known, for how long, and what unknown keys cost."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -10,8 +11,8 @@ from bucketcast.gateway.account_cache import (
     READING_SECONDS,
     AccountCache,
 )
-from bucketcast.users import Account
-from tests.unit.web.requests import ACCESS, ANNA, SECRET
+from bucketcast.users import Account, User
+from tests.unit.web.requests import ACCESS, ANNA, BOB, SECRET
 
 pytestmark = pytest.mark.anyio
 
@@ -22,14 +23,16 @@ class Table:
     def __init__(self) -> None:
         self.accounts = {ACCESS: Account(ANNA, SECRET)}
         self.found = self.listed = 0
+        self.seconds = 0.0
 
     def find(self, access_key: str) -> Account | None:
         self.found += 1
+        time.sleep(self.seconds)
         return self.accounts.get(access_key)
 
-    def keys(self) -> frozenset[str]:
+    def users(self) -> dict[str, User]:
         self.listed += 1
-        return frozenset(self.accounts)
+        return {key: account.user for key, account in self.accounts.items()}
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def table() -> Table:
 
 @pytest.fixture
 def cache(table: Table) -> AccountCache:
-    return AccountCache(table.find, table.keys)
+    return AccountCache(table.find, table.users)
 
 
 @pytest.fixture
@@ -60,6 +63,32 @@ async def test_removed_user_is_refused_after_five_seconds_of_the_wall_clock(
     assert await cache(ACCESS) is None
 
 
+async def test_calls_that_last_share_a_reading_without_secrets_and_delay_no_login(
+    table: Table, cache: AccountCache, clock: list[float]
+) -> None:
+    """Whoever's they are: thousands of listeners are confirmed together every few seconds."""
+    table.accounts |= {f"{number}": Account(ANNA, SECRET) for number in range(2_000)}
+    await cache(ACCESS)
+    assert await cache.find_user(ACCESS) == ANNA
+    assert (table.found, table.listed) == (1, 1), "cached"
+    clock[0] += MAX_AGE_SECONDS + 0.1
+    users = await asyncio.gather(*(cache.find_user(key) for key in table.accounts))
+    assert users == [ANNA] * 2_001
+    assert (table.found, table.listed) == (1, 2)
+    del table.accounts[ACCESS]
+    clock[0] += MAX_AGE_SECONDS + 0.1
+    assert await cache.find_user(ACCESS) is None
+
+
+async def test_logins_with_one_key_share_a_look_up(table: Table, cache: AccountCache) -> None:
+    table.accounts["BOB"] = Account(BOB, SECRET)
+    table.seconds = 0.05
+    logins = [asyncio.ensure_future(cache(ACCESS)) for _ in range(150)]
+    assert await cache("BOB") == Account(BOB, SECRET)
+    assert await asyncio.gather(*logins) == [Account(ANNA, SECRET)] * 150
+    assert table.found == 2
+
+
 async def test_an_account_is_as_old_as_the_reading_that_found_it(
     table: Table, clock: list[float]
 ) -> None:
@@ -71,7 +100,7 @@ async def test_an_account_is_as_old_as_the_reading_that_found_it(
         table.accounts.clear()
         return account
 
-    cache = AccountCache(find, table.keys)
+    cache = AccountCache(find, table.users)
     assert await cache(ACCESS)
     assert await cache(ACCESS) is None
 
@@ -93,12 +122,12 @@ async def test_new_user_is_known_to_the_next_call(table: Table, cache: AccountCa
 async def test_user_added_while_keys_are_read_is_known(table: Table) -> None:
     """What one call reads may have begun before the user was added."""
 
-    def keys() -> frozenset[str]:
-        before = table.keys()
+    def users() -> dict[str, User]:
+        before = table.users()
         table.accounts["NEW"] = Account(ANNA, SECRET)
         return before
 
-    cache = AccountCache(table.find, keys)
+    cache = AccountCache(table.find, users)
     first, second = asyncio.ensure_future(cache("x")), asyncio.ensure_future(cache("NEW"))
     assert await second
     assert await first is None
@@ -141,11 +170,11 @@ async def test_other_calls_have_their_turn_after_each_stranger(cache: AccountCac
 
 async def test_calls_that_wait_for_all_keys_share_a_failure(table: Table) -> None:
 
-    def keys() -> frozenset[str]:
+    def users() -> dict[str, User]:
         table.listed += 1
         raise BucketcastError("AWS does not answer")
 
-    cache = AccountCache(table.find, keys)
+    cache = AccountCache(table.find, users)
     calls = (cache(f"unknown-{number}") for number in range(100))
     answers = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(answer, BucketcastError) for answer in answers)

@@ -18,12 +18,13 @@ from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.users import Account
-from bucketcast.web.authentication import AUDITED, Authenticator
+from bucketcast.web.authentication import AUDITED
 from bucketcast.web.errors import S3Error
 from tests.unit.conftest import Deploy
 from tests.unit.dynamic_targets.account import add_dynamic_targets
 from tests.unit.gateway.test_admin_metrics import token
 from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.web import requests
 from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, answer, ready, scope_of, signed
 
 
@@ -37,10 +38,9 @@ class Server:
             return Account(user, SECRET) if access_key == ACCESS else None
 
         self.aws = aws
-        authenticator = Authenticator(find)
         self.app: Starlette = build(
             _nothing,
-            Admin(authenticator, find, "Bucketcast", aws).routes(),
+            Admin(requests.authenticator(find), find, "Bucketcast", aws).routes(),
             is_ready=ready,
         )
 

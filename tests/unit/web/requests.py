@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from bucketcast.users import Account, User
-from bucketcast.web.authentication import Authenticator
+from bucketcast.web.authentication import Authenticator, FindAccount
 
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "us-east-1"
@@ -60,8 +60,12 @@ async def find(access_key: str) -> Account | None:
     return Account(user, SECRET) if user else None
 
 
-def authenticator(**more: Any) -> Authenticator:
-    return Authenticator(find, **more)
+def authenticator(find: FindAccount = find, **more: Any) -> Authenticator:
+    async def find_user(access_key: str) -> User | None:
+        account = await find(access_key)
+        return account.user if account else None
+
+    return Authenticator(find, find_user, **more)
 
 
 class Wire:

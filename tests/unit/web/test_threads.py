@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from bucketcast.users import Account
-from bucketcast.web.authentication import AuthenticatedRequest, Authenticator
+from bucketcast.gateway import rights
+from bucketcast.users import Account, User
+from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.threads import PER_USER, in_thread
-from tests.unit.web.requests import ANNA, SECRET, Wire, scope_of, signed
+from tests.unit.web.requests import ANNA as NOBODY
+from tests.unit.web.requests import SECRET, Wire, authenticator, scope_of, signed
 
 pytestmark = pytest.mark.anyio
+ANNA = replace(NOBODY, grants={"images": ("read", "notify"), "other": ("read",)})
 
 
 async def calls(accounts: Sequence[Account] = (Account(ANNA, SECRET),)) -> AuthenticatedRequest:
@@ -22,7 +25,8 @@ async def calls(accounts: Sequence[Account] = (Account(ANNA, SECRET),)) -> Authe
     async def find(_: str) -> Account | None:
         return accounts[0] if accounts else None
 
-    return await Authenticator(find).authenticate(scope_of(signed("GET", "/images")), Wire(b""))
+    request = scope_of(signed("GET", "/images"))
+    return await authenticator(find).authenticate(request, Wire(b""), judge=rights.require)
 
 
 async def test_many_slow_calls_of_one_user_keep_no_other_waiting() -> None:
@@ -57,14 +61,14 @@ async def test_a_user_has_so_many_threads_at_once() -> None:
     ("then", "code"),
     [
         ([], "InvalidAccessKeyId"),
-        ([Account(replace(ANNA, id="another"), SECRET)], "SlowDown"),
-        ([Account(replace(ANNA, grants={"images": ("read",)}), SECRET)], "SlowDown"),
+        ([Account(replace(ANNA, id="another"), SECRET)], "InvalidAccessKeyId"),
+        ([Account(replace(ANNA, grants={"images": ("notify",)}), SECRET)], "AccessDenied"),
     ],
 )
-async def test_a_call_that_waited_is_refused_if_its_user_is_another_now(
+async def test_a_call_that_waited_is_refused_if_its_user_may_not_make_it_now(
     then: list[Account], code: str
 ) -> None:
-    """Removed, added again under the same name, or with other rights."""
+    """Removed, added again under the same name, or without the right."""
     release, served = threading.Event(), threading.Event()
     accounts = [Account(ANNA, SECRET)]
     call = await calls(accounts)
@@ -79,8 +83,19 @@ async def test_a_call_that_waited_is_refused_if_its_user_is_another_now(
     assert not served.is_set()
 
 
-async def test_a_call_that_waited_goes_on_after_a_key_was_added() -> None:
+@pytest.mark.parametrize(
+    "then",
+    [
+        replace(ANNA, keys=(*ANNA.keys, "SECOND")),
+        replace(ANNA, grants={**ANNA.grants, "more": ("write",)}),
+        replace(ANNA, grants={"images": ("read",)}),
+        replace(ANNA, grants={}, admin=True),
+    ],
+)
+async def test_a_call_goes_on_while_its_user_may_make_it_and_by_the_rights_of_now(
+    then: User,
+) -> None:
     accounts = [Account(ANNA, SECRET)]
     call = await calls(accounts)
-    accounts[:] = [Account(replace(ANNA, keys=(*ANNA.keys, "SECOND")), SECRET)]
-    assert await in_thread(call, lambda: 1) == 1
+    accounts[:] = [Account(then, SECRET)]
+    assert await in_thread(call, lambda: call.user) == then

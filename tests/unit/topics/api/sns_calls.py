@@ -18,10 +18,10 @@ from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
-from bucketcast.web.authentication import AUDITED, Authenticator
+from bucketcast.web.authentication import AUDITED
 from bucketcast.web.secure import SecureCalls, secure
 from tests.unit.dynamic_targets.account import DYNAMIC, Account
-from tests.unit.web.requests import REGION, answer, ready
+from tests.unit.web.requests import REGION, answer, authenticator, ready
 
 URL = "http://gateway.example:9100"
 USERS = {
@@ -54,7 +54,7 @@ class Server:
         self.setup = replace(HERE, **setup)
         self.table = account.table
         topics = UserTopics(self.table, partial(account.topics, self.setup), REGION)
-        sns = Sns(Authenticator(find), secure(secure_calls), _nothing, topics)
+        sns = Sns(authenticator(find), secure(secure_calls), _nothing, topics)
         self.app = build(sns, is_ready=ready)
 
     def call(

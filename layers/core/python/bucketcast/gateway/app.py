@@ -14,9 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast.errors import BucketcastError
 from bucketcast.gateway.proxy import is_bucket_lookup
-from bucketcast.users import User
 from bucketcast.web import xml
-from bucketcast.web.authentication import Authenticator
+from bucketcast.web.authentication import Authenticator, Judge
 from bucketcast.web.errors import S3Error, as_s3_error
 from bucketcast.web.request import RawRequest, byte_count
 from bucketcast.web.request_body import ClientDisconnected, RequestStream
@@ -31,7 +30,7 @@ _MAX_UNREAD: Final = 65_536
 class S3:
     """The S3 calls: some are answered here, all others are proxied to S3.
 
-    `judge` raises an `S3Error` for a call that its user may not make; `answers` return the handler
+    `answers` return the handler
     of a call, None if it is for S3. With a `refusal`, its text, only the calls that clients make
     first go there. `preflight` answers a browser's OPTIONS, which cannot be signed; without it they
     are refused as all unsigned calls.
@@ -40,7 +39,7 @@ class S3:
     def __init__(
         self,
         authenticator: Authenticator,
-        judge: Callable[[User, RawRequest], None],
+        judge: Judge,
         answers: Callable[[RawRequest], Handler | None],
         forward: Handler,
         *,
@@ -66,8 +65,8 @@ class S3:
         if self._preflight and scope["method"] == "OPTIONS":
             await self._preflight(self._authenticator.read(scope), send)
             return
-        request = await self._authenticator.authenticate(scope, receive)
-        self._judge(request.user, request.call)
+        request = await self._authenticator.authenticate(scope, receive, judge=self._judge)
+        await request.confirm()
         handler = self._answers(request.call)
         if handler is None:
             if self._refusal and not is_bucket_lookup(request.call):

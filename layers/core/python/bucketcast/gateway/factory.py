@@ -27,7 +27,7 @@ from bucketcast.state.dynamic_targets import Table as Targets
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.topics import topics_of
-from bucketcast.users import Account
+from bucketcast.users import Account, User
 from bucketcast.users.aws import Users
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.request import RawRequest
@@ -82,7 +82,9 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
             return handler
         return None if serves == "listeners" else notifications.answers(call)
 
-    authenticator = Authenticator(accounts, domains=tuple(name.lower() for name in domains))
+    authenticator = Authenticator(
+        accounts, accounts.find_user, domains=tuple(name.lower() for name in domains)
+    )
     notifications = Notifications(deployment, aws, region)
     # The account's URL of queues, which no deploy changes.
     queues = cache(lambda: deployment().ingress_queue.rpartition("/")[0])
@@ -119,14 +121,14 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
         preflight=proxy.preflight if serves == "all" else None,
     )
     if serves == "listeners":
-        app = build(s3, is_ready=accounts.read_keys)
+        app = build(s3, is_ready=accounts.read_users)
     else:
         topics = UserTopics(
             Targets(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
         )
         sns = Sns(authenticator, secure(secure_calls), s3, topics)
         admin = Admin(authenticator, accounts, stack, aws)
-        app = build(sns, admin.routes(), is_ready=accounts.read_keys)
+        app = build(sns, admin.routes(), is_ready=accounts.read_users)
     app.state.listen = listen
     app.add_middleware(Audit, names=CallNames(aws.s3.meta.service_model))
     return app
@@ -137,11 +139,11 @@ def _cache_accounts(users: Users) -> AccountCache:
         with aws_errors():
             return users.find(access_key)
 
-    def read_keys() -> frozenset[str]:
+    def read_users() -> dict[str, User]:
         with aws_errors():
-            return frozenset(key for user in users.all() for key in user.keys)
+            return {key: user for user in users.all() for key in user.keys}
 
-    return AccountCache(find_account, read_keys)
+    return AccountCache(find_account, read_users)
 
 
 def _attach_if_heard(notifications: Notifications, listeners: Listeners, bucket: str) -> None:

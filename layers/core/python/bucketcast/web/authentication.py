@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from bucketcast.errors import BucketcastError
@@ -18,6 +17,9 @@ from bucketcast.web.signature.claims import UNSIGNED, Claim
 
 Scope = MutableMapping[str, Any]
 FindAccount = Callable[[str], Awaitable[Account | None]]
+FindUser = Callable[[str], Awaitable[User | None]]
+Judge = Callable[[User, RawRequest], None]
+"""Raises an `S3Error` for a call that its user may not make."""
 T = TypeVar("T")
 S3: Final = ("s3",)
 CONFIRM_SECONDS: Final = 2.0
@@ -31,13 +33,14 @@ LARGEST_FORM: Final = 640 * 1024
 attributes may have, each written as `%XX`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AuthenticatedRequest:
     """An authenticated call: its request, its user and its body.
 
-    `confirm` raises an `S3Error` if the call would be refused now: a call that has waited calls it
-    before it does something. `peer` is the client's address; `abort` closes the connection at once.
-    `audited` is written to the audit log.
+    `confirm` judges the call by the rights that its user has now, and keeps these in `user`; it
+    raises an `S3Error` for a call that is refused. A call that has waited calls it before it does
+    something. `peer` is the client's address; `abort` closes the connection at once. `audited` is
+    written to the audit log.
     """
 
     call: RawRequest
@@ -77,34 +80,34 @@ class AuthenticatedRequest:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
 
-    def need_admin(self) -> None:
-        """Require an administrator.
-
-        Raises:
-            S3Error: the user is not an administrator.
-        """
-        if not self.user.admin:
-            raise S3Error("AccessDenied", f"{self.user.name} is not an administrator")
-
 
 class Authenticator:
-    """Authenticates calls; `domains` are those under which a host names a bucket."""
+    """Authenticates calls; `domains` are those under which a host names a bucket.
+
+    `find_user` finds the user of an access key again while a call lasts.
+    """
 
     def __init__(
         self,
         find: FindAccount,
+        find_user: FindUser,
         *,
         domains: Sequence[str] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._find = find
+        self._find_user = find_user
         self._domains = domains
         self._now = now
 
     async def authenticate(
-        self, scope: Scope, receive: Receive, services: Collection[str] = S3
+        self,
+        scope: Scope,
+        receive: Receive,
+        services: Collection[str] = S3,
+        judge: Judge = lambda *_: None,
     ) -> AuthenticatedRequest:
-        """Authenticate a call; its body is checked when it is read.
+        """Authenticate a call, which its `confirm` judges; its body is checked when it is read.
 
         `services` are the allowed services in the signature's scope, the usual one first.
 
@@ -118,7 +121,9 @@ class Authenticator:
         audited["access_key"] = claim.access_key[:MAX_KEY_LENGTH]
         check.terms(claim, self._now(), services)
         check.headers(call, claim)
-        account = await self._account(claim.access_key)
+        account = await self._find(claim.access_key)
+        if account is None:
+            raise S3Error("InvalidAccessKeyId", AWSAccessKeyId=claim.access_key)
         if not claim.payload:
             if tuple(services) == S3:
                 raise S3Error(
@@ -132,22 +137,18 @@ class Authenticator:
         audited["user"] = account.user.name
         peer, _ = scope.get("client") or ("", 0)
         abort = scope.get(ABORT, lambda: None)
-        confirm = partial(self._confirm, claim.access_key, account.user)
-        return AuthenticatedRequest(
+
+        async def confirm() -> None:
+            user = await self._find_user(claim.access_key)
+            if user is None or user.id != account.user.id:
+                raise S3Error("InvalidAccessKeyId", AWSAccessKeyId=claim.access_key)
+            judge(user, call)
+            admitted.user = user
+
+        admitted = AuthenticatedRequest(
             call, account.user, claim.access_key, body, confirm, peer, abort, audited
         )
-
-    async def _account(self, access_key: str) -> Account:
-        account = await self._find(access_key)
-        if account is None:
-            raise S3Error("InvalidAccessKeyId", AWSAccessKeyId=access_key)
-        return account
-
-    async def _confirm(self, access_key: str, user: User) -> None:
-        """Require that an access key is still that of the same user with the same rights."""
-        account = await self._account(access_key)
-        if replace(account.user, keys=user.keys) != user:
-            raise S3Error("SlowDown", f"the rights of {user.name} have changed: call again")
+        return admitted
 
     def read(self, scope: Scope) -> RawRequest:
         """Return the request of an ASGI scope, as sent.

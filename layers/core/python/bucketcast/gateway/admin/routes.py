@@ -22,6 +22,7 @@ from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.info import server_info
 from bucketcast.topics.aws.metrics import Pubsub, read_pubsub
+from bucketcast.users import User
 from bucketcast.web.authentication import (
     AUDITED,
     AuthenticatedRequest,
@@ -29,6 +30,7 @@ from bucketcast.web.authentication import (
     FindAccount,
 )
 from bucketcast.web.errors import S3Error
+from bucketcast.web.request import RawRequest
 from bucketcast.web.threads import in_thread
 
 PREFIX: Final = "/minio/admin/v3"
@@ -88,9 +90,11 @@ class Admin:
         async def answer(request: Request) -> Response:
             action = f"{request.method} {request.url.path.removeprefix(PREFIX)}"
             request.scope.setdefault(AUDITED, {})["action"] = action[:_LONGEST]
-            authenticated = await self._authenticator.authenticate(request.scope, request.receive)
+            authenticated = await self._authenticator.authenticate(
+                request.scope, request.receive, judge=_require_admin
+            )
             authenticated.audited["bucket"] = ""
-            authenticated.need_admin()
+            await authenticated.confirm()
             account = await self._find(authenticated.access_key)
             try:
                 return await work(authenticated, account.secret if account else "")
@@ -106,8 +110,7 @@ class Admin:
     async def _metrics(self, request: Request) -> Response:
         authorization = request.headers.get("authorization", "")
         user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
-        if not user.admin:
-            raise S3Error("AccessDenied", f"{user.name} is not an administrator")
+        _require_admin(user)
         try:
             stats, topics = await asyncio.to_thread(self._read_stats)
         except AwsError as error:
@@ -183,6 +186,11 @@ class Admin:
             f"{authenticated.call.path} is not among the admin calls that are answered here: "
             "config, info, service restart, prometheus",
         )
+
+
+def _require_admin(user: User, _: RawRequest | None = None) -> None:
+    if not user.admin:
+        raise S3Error("AccessDenied", f"{user.name} is not an administrator")
 
 
 def _json(document: Mapping[str, Any]) -> Response:
