@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.diagnose.queues import check_key_policy
+from bucketcast.diagnose.queues import KEY_POLICY, check_policy
 from bucketcast.notifications.policy import Caller
 from tests.infra.conftest import TYPICAL, Make, Synthesised
 from tests.infra.resolved import ACCOUNT, REGION
@@ -81,7 +81,7 @@ def test_stack_without_a_key_uses_keys_of_aws(typical: Synthesised) -> None:
 
 def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
     (found,) = re.findall(r"```json\n(\[\n.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    statements = json.loads(found)
+    statements, found = json.loads(found), f'{{"Statement": {found}}}'
 
     def may(principal: str, action: str, **context: str) -> bool:
         return allows(statements, Request(principal, action, KEY, context))
@@ -98,7 +98,7 @@ def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
         elsewhere = {account: "999999999999"} if context else {}
         assert may(f"{service}.amazonaws.com", "kms:Decrypt", **elsewhere) == (not context)
         caller = Caller(f"{service}.amazonaws.com", "arn:aws:any", context.get(account, ""))
-        assert check_key_policy(KEY, json.dumps({"Statement": statements}), caller).status == "ok"
+        assert check_policy(KEY_POLICY, KEY, found, caller).status == "ok"
     group = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/lambda/"
     logs, key = f"logs.{REGION}.amazonaws.com", "kms:EncryptionContext:aws:logs:arn"
     assert may(logs, "kms:GenerateDataKey", **{key: f"{group}Bucketcast-ingest"})

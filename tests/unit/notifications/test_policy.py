@@ -11,10 +11,10 @@ from bucketcast.notifications.policy import Caller, allows
 from tests.infra import resource_policies as iam
 from tests.unit.moto_aws import ACCOUNT, INGRESS_ARN
 
-S3 = Caller("s3.amazonaws.com", "arn:aws:s3:::uploads", ACCOUNT)
+S3 = Caller("s3.amazonaws.com", "arn:aws:s3:::*", ACCOUNT)
 CONTEXT = {
     "aws:SourceAccount": ACCOUNT,
-    "aws:SourceArn": S3.source,
+    "aws:SourceArn": "arn:aws:s3:::uploads",
     "aws:SecureTransport": "true",
 }
 OWN: dict[str, Any] = {
@@ -27,10 +27,10 @@ OWN: dict[str, Any] = {
         "ArnLike": {"aws:SourceArn": "arn:aws:s3:::*"},
     },
 }
-_ARNS = [S3.source, "arn:aws:s3:::*", "arn:aws:s3:*", "arn:aws:s3:::[a-z]*", "arn:aws:s3:::other"]
+_ARNS = [S3.sources, "arn:aws:s3:::uploads", "arn:aws:s3:*", "arn:aws:s3:::other"]
 _values = {
     "aws:SourceAccount": st.sampled_from([ACCOUNT, "999999999999", "*", [ACCOUNT, "9"]]),
-    "aws:SourceArn": st.sampled_from([*_ARNS, _ARNS[3:]]),
+    "aws:SourceArn": st.sampled_from([*_ARNS, _ARNS[2:]]),
     "aws:SecureTransport": st.sampled_from(["true", "false"]),
 }
 _statements = st.fixed_dictionaries(
@@ -68,8 +68,8 @@ def test_a_clear_answer_is_iams(policy: list[Any]) -> None:
         ({"Action": "sqs:Get*"}, False),
         ({"Effect": "Deny"}, None),
         ({"Resource": f"{INGRESS_ARN}-dead"}, None),
-        ({"Condition": {"ArnNotLike": {"aws:SourceArn": S3.source}}}, None),
-        ({"Condition": {"ArnLike": {"aws:SourceArn": _ARNS[0]}, "Null": {"x": "true"}}}, None),
+        ({"Condition": {"ArnNotLike": {"aws:SourceArn": _ARNS[1]}}}, None),
+        ({"Condition": {"ArnLike": {"aws:SourceArn": S3.sources}, "Null": {"x": "true"}}}, None),
         ({"Condition": {"StringEquals": {"aws:SourceAccount": "999999999999"}}}, None),
         ({"NotAction": "sqs:Get*"}, None),
         ({"NotPrincipal": {"AWS": ACCOUNT}}, None),

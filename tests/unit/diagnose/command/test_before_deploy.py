@@ -8,8 +8,20 @@ from unittest.mock import Mock
 import pytest
 
 from bucketcast.aws.clients import Aws
+from bucketcast.destination import Destination
+from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import DynamicTarget, Task, Topic
 from tests.unit.conftest import Run, Watch
-from tests.unit.moto_aws import MotoAws, make_bucket, notify, refusal
+from tests.unit.moto_aws import (
+    ACCOUNT,
+    REGION,
+    TABLE,
+    MotoAws,
+    client,
+    make_bucket,
+    notify,
+    refusal,
+)
 
 CONFIG = """
 [bucket.uploads]
@@ -27,26 +39,42 @@ THUMBS = {
     "Events": ["s3:ObjectCreated:*"],
     "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": "in/"}]}},
 }
+BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
+HAD = {
+    "Bucketcast-ingest": "AWS::Lambda::Function",
+    "Bucketcast-webhook-primary": "AWS::Lambda::Function",
+    "https://sqs/123456789012/Bucketcast-ingress": "AWS::SQS::Queue",
+    TABLE: "AWS::DynamoDB::Table",
+    "fresh": "AWS::S3::Bucket",
+}
+"""What an earlier deploy made."""
 Plant = Callable[[MotoAws], object]
 
 
-class Stacks(dict[str, list[str]]):
-    """The physical ids of the resources of each stack."""
+class Stacks(dict[str, dict[str, str]]):
+    """The types of the resources of each stack by their physical ids, and all in one state."""
+
+    state = "UPDATE_COMPLETE"
 
     def paginate(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
         if StackName not in self:
             raise refusal("ValidationError")
-        resources = [{"PhysicalResourceId": each} for each in self[StackName]]
+        resources = [
+            {"PhysicalResourceId": name, "ResourceType": kind, "ResourceStatus": self.state}
+            for name, kind in self[StackName].items()
+        ]
         return [{"StackResourceSummaries": resources}]
 
 
 @pytest.fixture
 def stacks(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stacks:
     """A new account in which nothing keeps the deploy from passing."""
-    made = Stacks(CDKToolkit=["bucket"])
+    made = Stacks()
+    client("ssm").put_parameter(Name=BOOTSTRAP, Value="31", Type="String")
     monkeypatch.setattr(aws.cloudformation, "get_paginator", lambda _: made)
     limit = {"AccountLimit": {"UnreservedConcurrentExecutions": 1_000}}
     monkeypatch.setattr(aws.functions, "get_account_settings", Mock(return_value=limit))
+    monkeypatch.setattr(aws.s3, "head_bucket", aws.s3.head_bucket)  # put back after `taken`
     aws.secretsmanager.create_secret(Name="hook", SecretString="x")
     make_bucket("uploads")
     monkeypatch.chdir(tmp_path)
@@ -59,21 +87,77 @@ def problems(run: Run) -> tuple[int, list[dict[str, str]]]:
     return ran.code, ran.document["findings"]
 
 
-def limited(aws: MotoAws) -> None:
-    limit = {"AccountLimit": {"UnreservedConcurrentExecutions": 10}}
+def limited(aws: MotoAws, unreserved: int = 10) -> None:
+    limit = {"AccountLimit": {"UnreservedConcurrentExecutions": unreserved}}
     aws.functions.get_account_settings = Mock(return_value=limit)  # type: ignore[method-assign]
 
 
-def stale(_: MotoAws) -> None:
-    gone = "arn:aws:lambda:us-east-1:123456789012:function:gone"
-    entry = {**THUMBS, "LambdaFunctionArn": gone, "Events": ["s3:ObjectAcl:Put"]}
-    notify("uploads", LambdaFunctionConfigurations=[entry])
+def far(aws: MotoAws) -> None:
+    aws.s3.delete_bucket(Bucket="uploads")
+    there: Any = {"LocationConstraint": "eu-west-1"}
+    aws.s3.create_bucket(Bucket="uploads", CreateBucketConfiguration=there)
 
 
-def test_an_account_that_takes_the_deploy_has_no_findings(run: Run, stacks: Stacks) -> None:
+def taken(aws: MotoAws) -> None:
+    head = aws.s3.head_bucket
+    refused = {"Bucket": "fresh", "ExpectedBucketOwner": ACCOUNT}
+
+    def answer(**words: Any) -> Any:
+        if words == refused:
+            raise refusal("403")
+        return head(**words)
+
+    aws.s3.head_bucket = answer  # type: ignore[method-assign]
+
+
+def test_an_account_that_takes_the_deploy_has_no_findings(
+    run: Run, aws: MotoAws, stacks: Stacks
+) -> None:
     assert problems(run) == (0, [])
-    stacks["Bucketcast"] = ["fresh", "https://sqs/123456789012/Bucketcast-ingress"]
+    stacks["Bucketcast"] = HAD
+    aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     make_bucket("fresh")
+    aws.functions.put_function_concurrency(
+        FunctionName="Bucketcast-ingest", ReservedConcurrentExecutions=5
+    )
+    limited(aws, 100)
+    assert problems(run) == (0, [])
+    limited(aws, 99)
+    assert [each["subject"] for each in problems(run)[1]] == ["concurrency"]
+
+
+def test_what_a_rollback_removed_is_not_the_stacks(run: Run, aws: MotoAws, stacks: Stacks) -> None:
+    stacks["Bucketcast"] = HAD
+    aws.sqs.create_queue(QueueName="Bucketcast-ingress")
+    make_bucket("fresh")
+    limited(aws)
+    for stacks.state in ("DELETE_COMPLETE", "DELETE_SKIPPED", "CREATE_FAILED"):
+        assert {each["subject"] for each in problems(run)[1]} == {
+            "Bucketcast-ingress",
+            "concurrency",
+            "fresh",
+        }
+
+
+def test_kinds_of_dynamic_targets_that_are_turned_off_are_found(
+    run: Run, aws: MotoAws, stacks: Stacks
+) -> None:
+    stacks["Bucketcast"] = HAD
+    table = Table(TABLE, aws.dynamodb)
+    topic = Topic(arn="arn:aws:sns:r::a", kind="amqp", id="", owner="ann", attributes={})
+    made = DynamicTarget(arn="arn:minio:sqs::a:redis", kind="redis", id="a", queue="q")
+    removed = DynamicTarget(
+        arn="arn:minio:sqs::b:nats", kind="nats", id="b", queue="b", state="kept"
+    )
+    for target in (topic, made, removed):
+        task = Task(key=Destination.of(target.arn).key, holder="test", due=1)
+        assert table.take(task, 0)
+        table.commit(task, None, target, None)
+    code, (one,) = problems(run)
+    assert (code, one["found"].rpartition(": ")[2]) == (1, "amqp, redis")
+    assert one["hint"] == 'write kinds = "amqp,redis" in [dynamic_targets]'
+    path = Path("bucketcast.toml")
+    path.write_text(f'{path.read_text()}[dynamic_targets]\nkinds = "amqp,redis"\n')
     assert problems(run) == (0, [])
 
 
@@ -99,7 +183,8 @@ def test_an_account_that_takes_the_deploy_has_no_findings(run: Run, stacks: Stac
             "uploads",
             "another entry takes its events",
         ),
-        (stale, "uploads", "function:gone, to which an entry"),
+        (far, "uploads", "the bucket is in eu-west-1"),
+        (taken, "fresh", "the name of this bucket is taken"),
         (
             lambda aws: aws.sqs.create_queue(QueueName="Bucketcast-webhook-audit-dead"),
             "Bucketcast-webhook-audit-dead",
@@ -113,16 +198,15 @@ def test_what_a_deploy_would_be_refused_for_is_found(
 ) -> None:
     plant(aws)
     code, (one,) = problems(run)
-    # Without a kms_key a stale entry refuses nothing.
-    status = "warn" if plant is stale else "error"
-    assert (code, one["subject"], one["status"]) == (int(status == "error"), subject, status)
+    assert (code, one["subject"], one["status"]) == (1, subject, "error")
     assert found in one["found"]
     assert one["hint"]
 
 
-def test_a_region_without_bootstrap_is_found(run: Run, stacks: Stacks) -> None:
-    del stacks["CDKToolkit"]
-    assert problems(run)[1][0]["command"] == "cdk bootstrap aws://ACCOUNT/REGION"
+@pytest.mark.usefixtures("stacks")
+def test_a_region_without_bootstrap_is_found(run: Run) -> None:
+    client("ssm").delete_parameter(Name=BOOTSTRAP)
+    assert problems(run)[1][0]["command"] == f"cdk bootstrap aws://{ACCOUNT}/{REGION}"
 
 
 @pytest.mark.usefixtures("stacks")

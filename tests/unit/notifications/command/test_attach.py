@@ -61,7 +61,7 @@ POLICY = [
     statement("s3.amazonaws.com", "arn:aws:s3:::*"),
     statement(
         "events.amazonaws.com",
-        "arn:aws:events:us-east-1:123456789012:rule/Bucketcast-attached-*",
+        "arn:aws:events:us-east-1:123456789012:rule/Bucketcast-*",
     ),
 ]
 

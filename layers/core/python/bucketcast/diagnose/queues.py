@@ -1,6 +1,6 @@
 """Check the queues: their messages, their dead letters, their policies."""
 
-from bucketcast.finding import BY_HAND, Finding
+from bucketcast.finding import BY_HAND, Finding, Status
 from bucketcast.notifications.policy import Caller, allows
 
 POLICY = "queue-policy"
@@ -8,7 +8,11 @@ KEY_POLICY = "key-policy"
 _EARLIER = (
     "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`"
 )
-_KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
+_NEEDED = {
+    POLICY: (["sqs:SendMessage"], "the template"),
+    KEY_POLICY: (["kms:GenerateDataKey", "kms:Decrypt"], "docs/operations.md, Secrets,"),
+}
+"""The actions that each policy must allow, and where its statements are."""
 
 
 def check_queue(subject: str, name: str, waiting: int, dead: int) -> Finding:
@@ -44,33 +48,15 @@ def missing_queue(subject: str, name: str) -> Finding:
     return Finding("queue", subject, "error", f"the queue {name} does not exist", BY_HAND)
 
 
-def check_policy(queue: str, policy: str, caller: Caller) -> Finding:
-    """Check that the policy of the ingress queue lets a service write."""
-    name, service = queue.rpartition(":")[2], caller.service
-    allowed = allows(policy, caller, "sqs:SendMessage", queue)
-    if allowed:
-        return Finding(POLICY, "ingress", "ok", f"{service} may write to {name}")
-    if allowed is None:
-        return _unclear(POLICY, f"the policy of {name}", service)
-    found = f"the policy of {name} does not let {service} write: no event arrives"
-    hint = f"add a statement that allows sqs:SendMessage to {service}, as the template has it"
-    return Finding(POLICY, "ingress", "error", found, f"{hint}; {_EARLIER}")
-
-
-def check_key_policy(key: str, policy: str, caller: Caller) -> Finding:
-    """Check that the policy of a customer's key lets a service encrypt what it writes."""
-    name, service = key.rpartition("/")[2], caller.service
-    allowed = {allows(policy, caller, action, key) for action in _KEY_ACTIONS}
+def check_policy(check: str, resource: str, policy: str, caller: Caller) -> Finding:
+    """Check that the policy of the ingress queue, or of a customer's key, lets a service in."""
+    actions, origin = _NEEDED[check]
+    name, service = resource.rpartition(":")[2], caller.service
+    allowed = {allows(policy, caller, action, resource) for action in actions}
     if allowed == {True}:
-        return Finding(KEY_POLICY, "ingress", "ok", f"{service} may use the key {name}")
-    if False not in allowed:
-        return _unclear(KEY_POLICY, f"the policy of the key {name}", service)
-    found = f"the policy of the key {name} does not let {service} use it: what it sends is lost"
-    hint = f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets"
-    return Finding(KEY_POLICY, "ingress", "error", found, f"{hint}; {_EARLIER}")
-
-
-def _unclear(check: str, policy: str, service: str) -> Finding:
-    found = f"not checked: {policy} is not as the template or docs/operations.md has it"
-    hint = f"compare its statements: they may not let {service} in"
-    return Finding(check, "ingress", "warn", found, hint)
+        return Finding(check, "ingress", "ok", f"the policy of {name} lets {service} in")
+    refused = False in allowed
+    found = f"the policy of {name} {'does' if refused else 'may'} not let {service} in"
+    hint = f"allow {' and '.join(actions)} to {service}, as {origin} has it, and deny nothing"
+    status: Status = "error" if refused else "warn"
+    return Finding(check, "ingress", status, found, f"{hint}; {_EARLIER}")

@@ -1,72 +1,80 @@
 """What a deploy would be refused for after minutes, found in seconds: a function a check."""
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.config import Bucket, Deployment
-from bucketcast.delivery.queue import NO_QUEUE
 from bucketcast.delivery.queue_names import dead_of, target_name
 from bucketcast.diagnose.aws import report_unread
 from bucketcast.finding import Finding
 from bucketcast.notifications import document as notifications
-from bucketcast.notifications.aws.checks import NO_BUCKET
+from bucketcast.state.dynamic_targets import Table
 
-_BOOTSTRAP: Final = "CDKToolkit"
+_BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
+"""The parameter that CDK's templates read, whatever the name of the stack that made it."""
 _UNRESERVED: Final = 100
 """Concurrent executions that an account must leave to all functions together."""
-_MISSING: Final = {*NO_QUEUE, "NotFound", "NotFoundException", "ResourceNotFoundException"}
+_Owned = Mapping[str, str]
+"""The types of the resources that the stack has, by their names."""
 
 
 def findings(config: Deployment, stack: str, aws: Aws) -> Iterator[Finding]:
     """Check the account before a deploy of a configuration; what the stack has is its own."""
     with aws_errors():
-        owned = {
-            each.get("PhysicalResourceId", "").rpartition("/")[2] for each in _resources(stack, aws)
-        }
+        account = aws.client("sts", attempts=3).get_caller_identity()["Account"]
+    owned = _owned(stack, aws)
     checks = {
-        "bootstrap": _bootstrap(aws),
-        "concurrency": () if owned else _concurrency(config, aws),
+        "bootstrap": _bootstrap(account, aws),
+        "concurrency": _concurrency(config, owned, aws),
+        "dynamic targets": _dynamic_targets(config, owned, aws),
         "names": _names(config, stack, owned, aws),
         **{name: _secret(name, aws) for each in config.targets for name in each.secret_names},
     }
     for name, bucket in config.buckets.items():
-        checks[name] = _bucket(name, bucket, stack, owned, aws)
+        checks[name] = _bucket(name, bucket, stack, owned, account, aws)
     for subject, found in checks.items():
-        yield from report_unread("deploy", subject, found)
+        yield from list(report_unread("deploy", subject, found)) or [
+            Finding("deploy", subject, "ok", "nothing keeps the deploy from passing")
+        ]
 
 
-def _resources(stack: str, aws: Aws) -> list[Any]:
-    """Return the resources of a stack, none if it does not exist."""
+def _owned(stack: str, aws: Aws) -> _Owned:
+    """Return what a stack has, also one that was rolled back; nothing if it does not exist."""
     try:
         with aws_errors():
             pages = aws.cloudformation.get_paginator("list_stack_resources")
-            return [
-                each
+            return {
+                each.get("PhysicalResourceId", "").rpartition("/")[2]: each["ResourceType"]
                 for page in pages.paginate(StackName=stack)
                 for each in page["StackResourceSummaries"]
-            ]
+                if not each["ResourceStatus"].startswith(("DELETE_", "CREATE_FAILED"))
+            }
     except AwsError as error:
         if error.code != "ValidationError":  # its code for a missing stack
             raise
-        return []
+        return {}
 
 
-def _bootstrap(aws: Aws) -> Iterator[Finding]:
-    if _resources(_BOOTSTRAP, aws):
-        yield _ok("bootstrap")
-        return
-    found = f"there is no stack {_BOOTSTRAP} in this region"
-    yield _error("bootstrap", found, "bootstrap it", "cdk bootstrap aws://ACCOUNT/REGION")
+def _bootstrap(account: str, aws: Aws) -> Iterator[Finding]:
+    with aws_errors():
+        found = aws.client("ssm", attempts=3).get_parameters(Names=[_BOOTSTRAP])["Parameters"]
+    if not found:
+        command = f"cdk bootstrap aws://{account}/{aws.s3.meta.region_name}"
+        yield _error("bootstrap", "CDK has nothing in this region", "bootstrap it", command)
 
 
-def _concurrency(config: Deployment, aws: Aws) -> Iterator[Finding]:
+def _concurrency(config: Deployment, owned: _Owned, aws: Aws) -> Iterator[Finding]:
     reserved = config.ingest.reserved_concurrency + config.gateway.reserved
-    left = reserved + _UNRESERVED
-    if reserved:
-        with aws_errors():
-            limit = aws.functions.get_account_settings()["AccountLimit"]
-        left = limit["UnreservedConcurrentExecutions"]
+    if not reserved:
+        return
+    with aws_errors():
+        left = aws.functions.get_account_settings()["AccountLimit"][
+            "UnreservedConcurrentExecutions"
+        ]
+        for name in _of_type("AWS::Lambda::Function", owned):
+            its = aws.mappings.get_function_concurrency(FunctionName=name)
+            left += its.get("ReservedConcurrentExecutions", 0)
     if left - reserved < _UNRESERVED:
         yield _error(
             "concurrency",
@@ -74,20 +82,36 @@ def _concurrency(config: Deployment, aws: Aws) -> Iterator[Finding]:
             "set reserved_concurrency in [ingest] and [gateway], and listen_concurrency, to 0, or "
             "ask AWS for a higher limit",
         )
-    yield _ok("concurrency")
 
 
-def _names(config: Deployment, stack: str, owned: set[str], aws: Aws) -> Iterator[Finding]:
+def _dynamic_targets(config: Deployment, owned: _Owned, aws: Aws) -> Iterator[Finding]:
+    """Find kinds of targets and topics that a deploy takes the function from."""
+    kinds = set(config.dynamic_targets.kinds)
+    for name in _of_type("AWS::DynamoDB::Table", owned):
+        table = Table(name, aws.dynamodb)
+        with aws_errors():
+            stored = [*table.targets(), *table.topics(None)]
+        used = {each.kind for each in stored if each.kind and each.state != "kept"}
+        if off := ", ".join(sorted(used - kinds)):
+            found = f"there are targets or topics of a kind that the deploy turns off: {off}"
+            line = f'kinds = "{",".join(sorted(used | kinds))}"'
+            yield _error("dynamic targets", found, f"write {line} in [dynamic_targets]")
+
+
+def _of_type(wanted: str, owned: _Owned) -> list[str]:
+    return [name for name, its in owned.items() if its == wanted]
+
+
+def _names(config: Deployment, stack: str, owned: _Owned, aws: Aws) -> Iterator[Finding]:
     names = {f"{stack}-ingress"}
     names |= {target_name(stack, each.kind, each.id) + config.queue_end for each in config.targets}
     wanted = names | set(map(dead_of, names))
     with aws_errors():
         pages = aws.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=f"{stack}-")
         there = {url.rpartition("/")[2] for page in pages for url in page.get("QueueUrls", ())}
-    for name in sorted(wanted & there - owned):
+    for name in sorted(wanted & there - owned.keys()):
         hint = "a stack that was removed left it: delete it with what it holds, or rename the stack"
         yield _error(name, "a queue of this name exists", hint)
-    yield _ok("names")
 
 
 def _secret(name: str, aws: Aws) -> Iterator[Finding]:
@@ -95,62 +119,43 @@ def _secret(name: str, aws: Aws) -> Iterator[Finding]:
         with aws_errors():
             aws.secretsmanager.describe_secret(SecretId=name)
     except AwsError as error:
-        if error.code not in _MISSING:
+        if error.code != "ResourceNotFoundException":
             raise
         command = f"aws secretsmanager create-secret --name {name} --secret-string …"
         yield _error(name, "the secret does not exist", "create it", command)
-    else:
-        yield _ok(name)
 
 
-def _bucket(name: str, bucket: Bucket, stack: str, owned: set[str], aws: Aws) -> Iterator[Finding]:
+def _bucket(
+    name: str, bucket: Bucket, stack: str, owned: _Owned, account: str, aws: Aws
+) -> Iterator[Finding]:
+    is_new, region = bucket.create and name not in owned, aws.s3.meta.region_name
     try:
         with aws_errors():
-            document = aws.s3.get_bucket_notification_configuration(Bucket=name)
+            head = aws.s3.head_bucket(Bucket=name, ExpectedBucketOwner=account)
     except AwsError as error:
-        if error.code != NO_BUCKET:
+        if is_new and error.code == "403":
+            yield _error(name, "the name of this bucket is taken", "choose another name")
+        elif error.code != "404":
             raise
-        if not bucket.create:
+        elif not bucket.create:
             hint = f"check the name, or let the deploy create it: create = true in [bucket.{name}]"
             yield _error(name, "the bucket does not exist", hint)
         return
-    if bucket.create and name not in owned:
+    if is_new:
         hint = f"set create = false in [bucket.{name}]"
         yield _error(name, "the deploy creates this bucket, which exists", hint)
-    entry = notifications.entry_id(stack)
+    if (there := head["BucketRegion"]) != region:
+        found = f"the bucket is in {there}: S3 and EventBridge send its events only there"
+        yield _error(name, found, "deploy another stack there")
+    with aws_errors():
+        document = aws.s3.get_bucket_notification_configuration(
+            Bucket=name, ExpectedBucketOwner=account
+        )
     try:
         if bucket.via != "eventbridge":
-            notifications.attach(document, entry, "", bucket.part)
+            notifications.attach(document, notifications.entry_id(stack), "", bucket.part)
     except notifications.Overlap as error:
         yield _error(name, "another entry takes its events", str(error))
-    for arn in {arn for arn, each in notifications.entries(document) if each.get("Id") != entry}:
-        if not _exists(arn, aws):
-            found = f"{arn}, to which an entry of its notifications sends, does not exist"
-            hint = "remove that entry: with kms_key S3 refuses every change until then"
-            yield Finding("deploy", name, "warn", found, hint)
-    yield _ok(name)
-
-
-def _exists(arn: str, aws: Aws) -> bool:
-    """Return True if a queue, topic or function exists."""
-    _, _, service, _, account, name = arn.split(":", 5)
-    try:
-        with aws_errors():
-            if service == "sqs":
-                aws.sqs.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
-            elif service == "lambda":
-                aws.functions.get_function_configuration(FunctionName=arn)
-            else:
-                aws.client("sns", attempts=3).get_topic_attributes(TopicArn=arn)
-    except AwsError as error:
-        if error.code not in _MISSING:
-            raise
-        return False
-    return True
-
-
-def _ok(subject: str) -> Finding:
-    return Finding("deploy", subject, "ok", "nothing keeps the deploy from passing")
 
 
 def _error(subject: str, found: str, hint: str, command: str = "") -> Finding:

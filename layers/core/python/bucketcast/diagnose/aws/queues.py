@@ -10,7 +10,6 @@ from bucketcast.deployment.kept_queues import kept_queues
 from bucketcast.diagnose import queues as checks
 from bucketcast.diagnose.aws import report_unread, run_parallel
 from bucketcast.finding import Finding
-from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.ingress import Ingress
 from bucketcast.notifications.policy import Caller
 
@@ -54,14 +53,10 @@ def _kept(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
 def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     ingress = Ingress.of(deployment, aws)
-    callers = (
-        ingress.bucket("any"),
-        ingress.rule(eventbridge.rule_name(deployment.stack, "any")),
-    )
-    for caller in callers:
-        yield checks.check_policy(ingress.queue, ingress.policy, caller)
+    for caller in ingress.callers.values():
+        yield checks.check_policy(checks.POLICY, ingress.queue, ingress.policy, caller)
     if deployment.kms_key:
-        findings = _key_policies(callers, deployment.kms_key, aws)
+        findings = _key_policies(ingress.callers.values(), deployment.kms_key, aws)
         yield from report_unread(checks.KEY_POLICY, "ingress", findings)
 
 
@@ -69,4 +64,4 @@ def _key_policies(callers: Iterable[Caller], key: str, aws: Aws) -> Iterator[Fin
     with aws_errors():
         policy = aws.kms.get_key_policy(KeyId=key, PolicyName="default")
     for caller in callers:
-        yield checks.check_key_policy(key, policy["Policy"], caller)
+        yield checks.check_policy(checks.KEY_POLICY, key, policy["Policy"], caller)

@@ -118,7 +118,7 @@ class Attachments:
         if by_rule:
             works = works and self._rules.has(self._rule(bucket))
         if via == "sqs":
-            self.ingress.require_allowed(self.ingress.bucket(bucket), validated=True)
+            self.ingress.require_allowed("s3", validated=True)
             change = partial(self._to_queue, part)
             change(document)  # it may overlap: then nothing is stored
             works = notifications.our_part(document, self._entry, self.ingress.queue) == part

@@ -190,8 +190,7 @@ class DeployedBucket:
             if self._key or not others or not is_unreachable_destination(error):
                 raise
             # Without a key it is the policy that lets S3 write, and it is in effect by now.
-            ingress = Ingress(self._queue, self._policy())
-            ingress.require_allowed(ingress.bucket(self.name))
+            Ingress(self._queue, self._policy()).require_allowed("s3")
             log.warning("%s: S3 cannot write to one of %s", self.name, "; ".join(others))
             self._writer.validates = False
             self._retry(write)

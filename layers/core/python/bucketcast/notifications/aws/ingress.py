@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
-from bucketcast.notifications import policy as policies
-from bucketcast.notifications.policy import Caller
+from bucketcast.errors import BucketcastError
+from bucketcast.notifications.policy import Caller, allows
 
 _TARGET: Final = "ingress"
 _A_DAY: Final = 86_400
@@ -37,10 +37,6 @@ class Ingress:
         return cls(attributes["QueueArn"], attributes.get("Policy", ""))
 
     @property
-    def partition(self) -> str:
-        return self.queue.split(":")[1]
-
-    @property
     def region(self) -> str:
         return self.queue.split(":")[3]
 
@@ -52,18 +48,32 @@ class Ingress:
     def dead(self) -> str:
         return dead_of(self.queue)
 
-    def bucket(self, name: str) -> Caller:
-        """Return S3, as it writes for a bucket of this account."""
-        return Caller("s3.amazonaws.com", f"arn:{self.partition}:s3:::{name}", self.account)
+    @property
+    def callers(self) -> Mapping[str, Caller]:
+        """S3 and EventBridge, as they write for this account's buckets and this stack's rules."""
+        _, partition, _, region, account, name = self.queue.split(":")
+        rules = f"rule/{name.removesuffix('ingress')}*"
+        events = f"arn:{partition}:events:{region}:{account}:{rules}"
+        return {
+            "s3": Caller("s3.amazonaws.com", f"arn:{partition}:s3:::*", account),
+            "events": Caller("events.amazonaws.com", events),
+        }
 
-    def rule(self, name: str) -> Caller:
-        """Return EventBridge, as it writes for a rule."""
-        source = f"arn:{self.partition}:events:{self.region}:{self.account}:rule/{name}"
-        return Caller("events.amazonaws.com", source)
+    def require_allowed(self, service: str, *, validated: bool = False) -> None:
+        """Check the policy, since S3 and EventBridge silently drop what a queue refuses.
 
-    def require_allowed(self, caller: Caller, *, validated: bool = False) -> None:
-        """Check the policy by `policy.require_allowed`."""
-        policies.require_allowed(self.queue, self.policy, caller, validated=validated)
+        Raises:
+            BucketcastError: it does not allow a caller to write, or this is unclear and S3 has not
+                `validated` it.
+        """
+        caller = self.callers[service]
+        allowed = allows(self.policy, caller, "sqs:SendMessage", self.queue)
+        if not (allowed or (validated and allowed is None)):
+            does = "may" if allowed is None else "does"
+            raise BucketcastError(
+                f"the policy of {self.queue} {does} not let {caller.service} write: write it "
+                "again, as the stack's template has it"
+            )
 
 
 class EventRules:
@@ -111,7 +121,7 @@ class EventRules:
             BucketcastError: the queue's policy does not allow the rule to write to it.
             AwsError: AWS refused.
         """
-        self._ingress.require_allowed(self._ingress.rule(name))
+        self._ingress.require_allowed("events")
         existed = self.has(name)
         with aws_errors():
             self._aws.events.put_rule(
