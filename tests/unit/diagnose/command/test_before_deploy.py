@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import DEFAULT, Mock
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.aws.clients import Aws
 from bucketcast.destination import Destination
@@ -51,25 +52,26 @@ HAD = {
 Plant = Callable[[MotoAws], object]
 
 
-class Stacks(dict[str, dict[str, str]]):
-    """The types of the resources of each stack by their physical ids, and all in one state."""
+class Stack(dict[str, str]):
+    """The types of its resources by their physical ids, and the state of all."""
 
     state = "UPDATE_COMPLETE"
 
     def paginate(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
-        if StackName not in self:
+        if not self:
             raise refusal("ValidationError")
+        assert StackName == "Bucketcast"
         resources = [
             {"PhysicalResourceId": name, "ResourceType": kind, "ResourceStatus": self.state}
-            for name, kind in self[StackName].items()
+            for name, kind in self.items()
         ]
         return [{"StackResourceSummaries": resources}]
 
 
 @pytest.fixture
-def stacks(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stacks:
+def stack(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stack:
     """A new account in which nothing keeps the deploy from passing."""
-    made = Stacks()
+    made = Stack()
     client("ssm").put_parameter(Name=BOOTSTRAP, Value="31", Type="String")
     monkeypatch.setattr(aws.cloudformation, "get_paginator", lambda _: made)
     limit = {"AccountLimit": {"UnreservedConcurrentExecutions": 1_000}}
@@ -99,22 +101,15 @@ def far(aws: MotoAws) -> None:
 
 
 def taken(aws: MotoAws) -> None:
-    head = aws.s3.head_bucket
-    refused = {"Bucket": "fresh", "ExpectedBucketOwner": ACCOUNT}
-
-    def answer(**words: Any) -> Any:
-        if words == refused:
-            raise refusal("403")
-        return head(**words)
-
-    aws.s3.head_bucket = answer  # type: ignore[method-assign]
+    answers = [DEFAULT, refusal("403")]  # of the buckets uploads and fresh
+    aws.s3.head_bucket = Mock(wraps=aws.s3.head_bucket, side_effect=answers)  # type: ignore[method-assign]
 
 
 def test_an_account_that_takes_the_deploy_has_no_findings(
-    run: Run, aws: MotoAws, stacks: Stacks
+    run: Run, aws: MotoAws, stack: Stack
 ) -> None:
     assert problems(run) == (0, [])
-    stacks["Bucketcast"] = HAD
+    stack.update(HAD)
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     make_bucket("fresh")
     aws.functions.put_function_concurrency(
@@ -126,29 +121,24 @@ def test_an_account_that_takes_the_deploy_has_no_findings(
     assert [each["subject"] for each in problems(run)[1]] == ["concurrency"]
 
 
-def test_what_a_rollback_removed_is_not_the_stacks(run: Run, aws: MotoAws, stacks: Stacks) -> None:
-    stacks["Bucketcast"] = HAD
+def test_what_a_rollback_removed_is_not_the_stacks(run: Run, aws: MotoAws, stack: Stack) -> None:
+    stack.update(HAD)
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     make_bucket("fresh")
     limited(aws)
-    for stacks.state in ("DELETE_COMPLETE", "DELETE_SKIPPED", "CREATE_FAILED"):
-        assert {each["subject"] for each in problems(run)[1]} == {
-            "Bucketcast-ingress",
-            "concurrency",
-            "fresh",
-        }
+    left = {"Bucketcast-ingress", "concurrency", "fresh"}
+    for stack.state in ("DELETE_COMPLETE", "DELETE_SKIPPED", "CREATE_FAILED"):
+        assert {each["subject"] for each in problems(run)[1]} == left
 
 
 def test_kinds_of_dynamic_targets_that_are_turned_off_are_found(
-    run: Run, aws: MotoAws, stacks: Stacks
+    run: Run, aws: MotoAws, stack: Stack
 ) -> None:
-    stacks["Bucketcast"] = HAD
+    stack.update(HAD)
     table = Table(TABLE, aws.dynamodb)
     topic = Topic(arn="arn:aws:sns:r::a", kind="amqp", id="", owner="ann", attributes={})
     made = DynamicTarget(arn="arn:minio:sqs::a:redis", kind="redis", id="a", queue="q")
-    removed = DynamicTarget(
-        arn="arn:minio:sqs::b:nats", kind="nats", id="b", queue="b", state="kept"
-    )
+    removed = replace(made, arn="arn:minio:sqs::b:nats", kind="nats", state="kept")
     for target in (topic, made, removed):
         task = Task(key=Destination.of(target.arn).key, holder="test", due=1)
         assert table.take(task, 0)
@@ -156,8 +146,7 @@ def test_kinds_of_dynamic_targets_that_are_turned_off_are_found(
     code, (one,) = problems(run)
     assert (code, one["found"].rpartition(": ")[2]) == (1, "amqp, redis")
     assert one["hint"] == 'write kinds = "amqp,redis" in [dynamic_targets]'
-    path = Path("bucketcast.toml")
-    path.write_text(f'{path.read_text()}[dynamic_targets]\nkinds = "amqp,redis"\n')
+    Path("bucketcast.toml").write_text(f'{CONFIG}[dynamic_targets]\nkinds = "amqp,redis"\n')
     assert problems(run) == (0, [])
 
 
@@ -192,7 +181,7 @@ def test_kinds_of_dynamic_targets_that_are_turned_off_are_found(
         ),
     ],
 )
-@pytest.mark.usefixtures("stacks")
+@pytest.mark.usefixtures("stack")
 def test_what_a_deploy_would_be_refused_for_is_found(
     run: Run, aws: MotoAws, plant: Plant, subject: str, found: str
 ) -> None:
@@ -203,13 +192,13 @@ def test_what_a_deploy_would_be_refused_for_is_found(
     assert one["hint"]
 
 
-@pytest.mark.usefixtures("stacks")
+@pytest.mark.usefixtures("stack")
 def test_a_region_without_bootstrap_is_found(run: Run) -> None:
     client("ssm").delete_parameter(Name=BOOTSTRAP)
     assert problems(run)[1][0]["command"] == f"cdk bootstrap aws://{ACCOUNT}/{REGION}"
 
 
-@pytest.mark.usefixtures("stacks")
+@pytest.mark.usefixtures("stack")
 def test_what_may_not_be_read_is_said_and_the_rest_is_checked(
     run: Run, aws: Aws, watch: Watch
 ) -> None:

@@ -45,10 +45,6 @@ class Ingress:
         return self.queue.split(":")[4]
 
     @property
-    def dead(self) -> str:
-        return dead_of(self.queue)
-
-    @property
     def callers(self) -> Mapping[str, Caller]:
         """S3 and EventBridge, as they write for this account's buckets and this stack's rules."""
         _, partition, _, region, account, name = self.queue.split(":")
@@ -146,6 +142,6 @@ class EventRules:
         return {
             "Id": _TARGET,
             "Arn": self._ingress.queue,
-            "DeadLetterConfig": {"Arn": self._ingress.dead},
+            "DeadLetterConfig": {"Arn": dead_of(self._ingress.queue)},
             "RetryPolicy": {"MaximumEventAgeInSeconds": _A_DAY, "MaximumRetryAttempts": _TRIES},
         }
