@@ -168,6 +168,7 @@ def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
         matched=matched.value,
         notes=[
             *content.notes,
+            *content.filter_notes,
             *fact_notes(to.rules),
             *origin_notes(to.rules),
             *_lateness_notes(settings, content.taken),
@@ -203,18 +204,25 @@ def _check_age(taken: int, seconds: float) -> None:
 def _lateness_notes(settings: Backfill, taken: datetime) -> Iterator[str]:
     if settings.source == "listing":
         return
-    of = f"{settings.bucket} --target {settings.target}"
+    of = shlex.join(["--target", settings.target, *_words(prefix=settings.prefix)])
     yield (
         f"the objects are those of {taken:%Y-%m-%d %H:%M} UTC; objects removed after that, before "
-        f"the target had its rule, came back: bucketcast reconcile {of} --repair"
+        "the target had its rule, came back; for a mirror run: "
+        f"bucketcast reconcile {settings.bucket} {of} --repair"
     )
     since = max(filter(None, (taken - _LONGEST_UPLOAD, settings.modified_after)))
     if settings.modified_before is None or since < settings.modified_before:
         late = f"{since:%Y-%m-%dT%H:%MZ}"
         scope = _scope(settings) | {"bucket": "", "source": "", "modified_after": late}
-        words = arguments({name.replace("_", "-"): value for name, value in scope.items()})
-        options = shlex.join(chain.from_iterable(words.items()))
+        options = shlex.join(_words(**scope, rate=str(settings.rate)))
         yield (
             "objects put in that time are missing (an upload in parts has the time of its start, "
-            f"so add a week): bucketcast backfill {settings.bucket} {options}"
+            "so this begins a week before; take an earlier --modified-after for a longer one): "
+            f"bucketcast backfill {settings.bucket} {options}"
         )
+
+
+def _words(**options: str) -> list[str]:
+    """Return options of a command, without empty ones."""
+    named = {name.replace("_", "-"): value for name, value in options.items()}
+    return [*chain.from_iterable(arguments(named).items())]

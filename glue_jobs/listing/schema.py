@@ -55,6 +55,18 @@ class Listing:
     report: str = ""
 
     @property
+    def filter_notes(self) -> tuple[str, ...]:
+        """What a report's filter may have hidden, since S3 tells that of now alone."""
+        if not self.report:
+            return ()
+        now = "not known" if self.prefix is None else self.prefix or "all keys"
+        note = (
+            f"{self.report} lists what its filter was when the report was made, and that is not "
+            f"told (now: {now}): if it was another, run this with --source listing"
+        )
+        return (note,)
+
+    @property
     def sizes(self) -> bool:
         """True if it has the sizes of objects."""
         return "size" not in self.lacking
@@ -78,10 +90,11 @@ def current_objects(rows: DataFrame) -> DataFrame:
 def all_versions(rows: DataFrame) -> DataFrame:
     """Return all rows of `LISTING` as `current_objects` does, those of a key by their times.
 
-    Times are whole seconds, and sources list the newest version first.
+    Times are whole seconds, and sources list the newest version first. The current one is the last:
+    an upload in parts has the time of its start.
     """
     listed = rows.withColumn("place", sql.monotonically_increasing_id()).repartition("key")
-    by_key = listed.sortWithinPartitions("key", "last_modified", "is_latest", sql.desc("place"))
+    by_key = listed.sortWithinPartitions("key", "is_latest", "last_modified", sql.desc("place"))
     return _to_objects(by_key)
 
 

@@ -214,7 +214,8 @@ def _report(folder: str, total: int, on_progress: OnProgress, ended: threading.E
 
 
 def _refusals_error(refusals: Sequence[Refusal], missing: int, queue: str) -> BucketcastError:
-    reasons = sorted({f"{queue}: {refusal.reason}" for refusal in refusals})
+    by_weight = sorted(refusals, key=lambda each: (not each.stopped, each.reason))
+    reasons = [*dict.fromkeys(f"{queue}: {each.reason}" for each in by_weight)]
     kind = BucketcastError if any(refusal.stopped for refusal in refusals) else RefusedError
     return kind(
         f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"

@@ -77,7 +77,12 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
             "sent": sent,
             "report": run.path("differences"),
             "differences": _sample(repair.repairable(differences), settings.bucket),
-            "notes": [*content.notes, *origin_notes(to.rules), *_notes(result, content, began)],
+            "notes": [
+                *content.notes,
+                *content.filter_notes,
+                *origin_notes(to.rules),
+                *_notes(result, content, began),
+            ],
         }
     )
 

@@ -156,7 +156,7 @@ def _present(
     if _is_cooled(before, scan) and (worse or not before.open):
         return state
     more = [each for each in destinations if each not in before.told] if before.open else []
-    better_seen = before.open and now.detail > before.detail
+    better_seen = before.open and now.detail > before.detail and not may_grow
     return state._replace(
         state="same",
         alerted=max(before.alerted, finding.count) if better_seen else before.alerted,

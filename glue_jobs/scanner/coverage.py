@@ -88,18 +88,24 @@ def allow(
     current = covered and not decided and now.taken >= seen.taken
     return Allowed(
         alert,
-        growth=current and now.detail == seen.detail,
+        growth=current and _is_comparable(kind, now.detail, seen.detail),
         clear=current and now.detail >= seen.detail and now.thresholds[kind] <= seen.threshold,
     )
+
+
+def _is_comparable(kind: str, detail: int, other: int) -> bool:
+    """Return True if both details count alike: of one key, also a reach that is not known."""
+    is_of_key = KINDS[kind].limits != "folders"
+    return detail == other or (is_of_key and detail // 2 == other // 2)
 
 
 class Filter(msgspec.Struct, frozen=True):
     """The prefix that all scans found in a configuration of reports; the first was at `since`.
 
-    It is None if it could not be read, and the time is in Unix ms.
+    The time is in Unix ms.
     """
 
-    prefix: str | None
+    prefix: str
     since: int
 
 
@@ -111,17 +117,17 @@ def check_filter(
     S3 tells the filter of now (`at`) and not when it was set, so that of a report is known only if
     an earlier scan than the report has found the same. `earlier` are by the configuration's id.
     """
-    if not content.report:
+    if not content.report or content.prefix is None:
         return content, earlier
     known = earlier.get(content.report)
     if known is None or known.prefix != content.prefix:
         known = Filter(content.prefix, at)
-    if content.prefix is not None and unix_ms(content.taken) < known.since:
+    if unix_ms(content.taken) < known.since:
         note = (
             f"The filter of {content.report} may have changed since this report, before which no "
             "scan has seen it, so nothing counts as gone."
         )
-        content = replace(content, prefix=None, notes=(note,))
+        content = replace(content, prefix=None, notes=(*content.notes, note))
     return content, {**earlier, content.report: known}
 
 

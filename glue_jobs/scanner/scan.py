@@ -87,7 +87,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         with run.report_tasks(spark, "writing the report"):
             states = new.alert_states(spark)
             numbers, events = _read_numbers(counts)
-            page = Page(settings, content, now.prefix or settings.prefix, at, numbers, used, notes)
+            page = Page(settings, content, now.prefix, at, numbers, used, notes)
             summary = report.write(states, page, run.path("report"))
         if settings.dry_run:
             files.remove(new.folder)

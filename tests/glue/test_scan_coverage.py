@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.pipeline import Alerts, parse
-from glue_jobs.listing.schema import Listing
+from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.scanner.coverage import (
     Allowed,
     Coverage,
@@ -87,6 +87,20 @@ def test_a_scan_decides_only_on_what_none_sees_better_or_later(
 def test_a_source_that_sees_more_does_not_take_that_for_growth() -> None:
     seen = SEEN._replace(detail=CURRENT.detail)
     assert allow("BigPrefix", "a/", NOW, (), seen) == Allowed(alert=True, growth=False, clear=True)
+
+
+def test_versions_of_one_key_are_counted_alike_whatever_the_reach() -> None:
+    seen = SEEN._replace(detail=UNKNOWN.detail)
+    assert [allow(kind, "a/", NOW, (), seen).growth for kind in NOW.thresholds] == [True, False]
+
+
+def test_a_filter_that_cannot_be_read_once_is_not_forgotten() -> None:
+    earlier = {"daily": Filter("a/", 5)}
+    unread = source(prefix=None, report="daily", notes=("may not be read",))
+    assert check_filter(unread, earlier, 10) == (unread, earlier)
+    now = source(prefix="b/", report="daily", notes=("lists only b/",))
+    found, _ = check_filter(now, earlier, unix_ms(TAKEN) + 1)
+    assert (found.prefix, found.notes[0]) == (None, "lists only b/")
 
 
 def test_a_scan_replaces_what_it_includes() -> None:

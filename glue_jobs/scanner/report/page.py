@@ -51,14 +51,14 @@ class Finding(NamedTuple):
 class Page:
     """The page's data.
 
-    `prefix` is what was scanned. `numbers` are findings by kind and state,
-    `findings` the worst, in order, and then those that are gone. `usage` is what the bucket holds,
-    the total first.
+    `prefix` is what was scanned, None if that is not known. `numbers` are findings by kind and
+    state, `findings` the worst, in order, and then those that are gone. `usage` is what the bucket
+    holds, the total first.
     """
 
     settings: Scan
     content: Listing
-    prefix: str
+    prefix: str | None
     at: datetime
     numbers: Mapping[str, Mapping[str, int]]
     usage: Sequence[Usage]

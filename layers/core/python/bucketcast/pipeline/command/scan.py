@@ -87,7 +87,7 @@ def _past_row(scan: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"{scan['taken'][: len('2026-01-01T00:00')]}Z",
         scan["source"],
-        scan["prefix"],
+        "?" if scan["prefix"] is None else scan["prefix"],
         _count(total["objects"]),
         "" if total["bytes"] is None else size(total["bytes"]),
         _count(findings - cleared),
