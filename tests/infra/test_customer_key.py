@@ -99,6 +99,8 @@ def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
         assert may(f"{service}.amazonaws.com", "kms:Decrypt", **elsewhere) == (not context)
         caller = Caller(f"{service}.amazonaws.com", "arn:aws:any", context.get(account, ""))
         assert check_policy(KEY_POLICY, KEY, found, caller).status == "ok"
+        half = found.replace("kms:GenerateDataKey", "kms:Sign")
+        assert check_policy(KEY_POLICY, KEY, half, caller).status == "error"
     group = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/lambda/"
     logs, key = f"logs.{REGION}.amazonaws.com", "kms:EncryptionContext:aws:logs:arn"
     assert may(logs, "kms:GenerateDataKey", **{key: f"{group}Bucketcast-ingest"})

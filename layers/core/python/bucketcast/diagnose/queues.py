@@ -55,8 +55,7 @@ def check_policy(check: str, resource: str, policy: str, caller: Caller) -> Find
     allowed = {allows(policy, caller, action, resource) for action in actions}
     if allowed == {True}:
         return Finding(check, "ingress", "ok", f"the policy of {name} lets {service} in")
-    refused = False in allowed
-    found = f"the policy of {name} {'does' if refused else 'may'} not let {service} in"
+    status: Status = "error" if False in allowed else "warn"
+    found = f"the policy of {name} {'may' if status == 'warn' else 'does'} not let {service} in"
     hint = f"allow {' and '.join(actions)} to {service}, as {origin} has it, and deny nothing"
-    status: Status = "error" if refused else "warn"
     return Finding(check, "ingress", status, found, f"{hint}; {_EARLIER}")

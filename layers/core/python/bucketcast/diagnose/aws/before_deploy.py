@@ -66,8 +66,6 @@ def _bootstrap(account: str, aws: Aws) -> Iterator[Finding]:
 
 def _concurrency(config: Deployment, owned: _Owned, aws: Aws) -> Iterator[Finding]:
     reserved = config.ingest.reserved_concurrency + config.gateway.reserved
-    if not reserved:
-        return
     with aws_errors():
         left = aws.functions.get_account_settings()["AccountLimit"][
             "UnreservedConcurrentExecutions"
@@ -75,7 +73,7 @@ def _concurrency(config: Deployment, owned: _Owned, aws: Aws) -> Iterator[Findin
         for name in _of_type("AWS::Lambda::Function", owned):
             its = aws.mappings.get_function_concurrency(FunctionName=name)
             left += its.get("ReservedConcurrentExecutions", 0)
-    if left - reserved < _UNRESERVED:
+    if reserved and left - reserved < _UNRESERVED:
         yield _error(
             "concurrency",
             f"it reserves {reserved} of {left} concurrent executions; {_UNRESERVED} must stay",
