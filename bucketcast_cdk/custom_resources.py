@@ -20,7 +20,7 @@ from bucketcast.notifications.eventbridge import fit_rule_name
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.permissions import allow, bucket_arn, leading_keys
+from bucketcast_cdk.permissions import RULES, allow, bucket_arn, leading_keys
 
 # If the function does not even start, CloudFormation gives up then; its own default is an hour.
 SERVICE_TIMEOUT: Final = Duration.minutes(5)
@@ -58,6 +58,7 @@ class CustomResources:
         role = self._function.role
         times = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
         allow(role, times, [ingest.table.table_arn], leading_keys(attachment_times.KEY))
+        allow(role, ["dynamodb:Query"], [ingest.table.table_arn], RULES)
         allow(role, ["sqs:GetQueue*"], [ingest.queue.queue_arn])
         allow(role, ["cloudformation:DescribeStacks"], [Stack.of(scope).stack_id])
 

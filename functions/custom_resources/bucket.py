@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.aws.deployed_bucket import CHECK, DeployedBucket
+from bucketcast.state.rules import Rules
 from functions.custom_resources.request import DELETE, Clients, client, is_rolled_back
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def apply(
         BucketcastError: it looked, and another tool has changed them.
         BucketcastError: the queue's policy does not let S3 write to it.
         BucketcastError: S3 may not have applied the transport that stays when `Via` changes.
+        BucketcastError: rules ask for events that do not come.
         Overlap: another entry takes our events.
         EntryLostError: S3 lost an entry that is not ours.
         ClientError: AWS refused, also after a while where waiting could have helped.
@@ -50,6 +52,9 @@ def apply(
         s3,
         AttachmentTimes(table, clients("dynamodb")) if table else None,
         properties,
+        rules=lambda: (
+            Rules(table, clients("dynamodb")).active(properties["Bucket"]) if table else []
+        ),
         policy=lambda: _policy(properties["QueueArn"], clients("sqs")),
         retry=lambda call: propagation.retry(call, sleep),
         is_rolled_back=lambda: is_rolled_back(event, clients),

@@ -18,7 +18,7 @@ from moto.s3.models import s3_backends
 from moto.sqs.models import sqs_backends
 
 from bucketcast.aws.clients import Aws
-from bucketcast.rules.sent_events import DEFAULT
+from bucketcast.rules.sent_events import EVENTS
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY
 
@@ -27,7 +27,7 @@ REGION: Final = "us-east-1"
 TABLE: Final = "state"
 INGRESS: Final = "https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress"
 INGRESS_ARN: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress"
-ENTRY: Final = {"Id": "Bucketcast-ingress", "QueueArn": INGRESS_ARN, "Events": list(DEFAULT)}
+ENTRY: Final = {"Id": "Bucketcast-ingress", "QueueArn": INGRESS_ARN, "Events": list(EVENTS)}
 """Our entry in the notification configuration of an attached bucket."""
 _LOGGING: Final = Lock()
 """What the command line sends by several threads is logged by them."""

@@ -8,6 +8,7 @@ from bucketcast.deployment.health import health
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws import checks
+from bucketcast.rules import Rule
 from tests.unit.conftest import Deploy
 from tests.unit.moto_aws import ENTRY, INGRESS, MotoAws, make_bucket
 
@@ -42,27 +43,31 @@ def test_a_stack_without_targets_says_where_to_add_one(aws: MotoAws) -> None:
         deployment.target(TargetArn("b", "webhook"))
 
 
+def asked(bucket: str) -> Rule:
+    return Rule(bucket=bucket, arn="", events=("s3:ObjectRemoved:*",))
+
+
 @pytest.mark.parametrize(
     ("notification", "expected"),
     [
         ({"QueueConfigurations": [ENTRY]}, ""),
         (
             {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]},
-            "is connected for a part only: s3:ObjectCreated:*",
+            "S3 sends only s3:ObjectCreated:*: run ",
         ),
         (
             {"QueueConfigurations": [{**ENTRY, "QueueArn": f"{ENTRY['QueueArn']}-other"}]},
             "is not connected",
         ),
-        ({"EventBridgeConfiguration": {}}, ""),
+        ({"EventBridgeConfiguration": {}}, "is not connected to this deployment"),
         ({}, "is not connected to this deployment"),
     ],
 )
-def test_why_not_attached_reads_the_notifications(
+def test_why_not_heard_reads_the_notifications(
     aws: MotoAws, notification: dict[str, Any], expected: str
 ) -> None:
     make_bucket("uploads", **notification)
-    why = checks.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
+    why = checks.why_not_heard([asked("uploads")], deployed.find("Bucketcast", aws), aws)
     assert expected in why
     assert bool(expected) is bool(why)
 
@@ -73,11 +78,11 @@ def test_buckets_that_a_listener_to_all_does_not_hear_are_named(aws: MotoAws) ->
     make_bucket("attached", QueueConfigurations=[ENTRY])
     make_bucket("cdk-hnb659fds-assets-123456789012-us-east-1")
     make_bucket("pipeline")
-    assert checks.not_heard(deployment, aws) == ""
+    assert checks.not_heard(asked, deployment, aws) == ""
     make_bucket("incomplete", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
     for number in range(9):
         make_bucket(f"other-{number}")
-    text = checks.not_heard(deployment, aws)
+    text = checks.not_heard(asked, deployment, aws)
     assert text.startswith("not all events of incomplete, other-0, other-1, ")
     assert "other-6 and 2 more are reported" in text
     assert "`bucketcast bucket attach BUCKET`" in text
@@ -85,4 +90,5 @@ def test_buckets_that_a_listener_to_all_does_not_hear_are_named(aws: MotoAws) ->
 
 def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
-    assert checks.why_not_attached("uploads", deployment, aws) == checks.bucket_missing("uploads")
+    why = checks.why_not_heard([asked("uploads")], deployment, aws)
+    assert why.startswith(checks.bucket_missing("uploads"))

@@ -14,7 +14,9 @@ from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.propagation import PAUSE_SECONDS
 from bucketcast.notifications.document import part_of
+from bucketcast.rules import Rule
 from bucketcast.rules.sent_events import Part
+from bucketcast.state.rules import Rules
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.request import RESERVE, Deadline
@@ -110,10 +112,27 @@ def test_a_part_is_sent_until_the_configuration_widens_it(s3: Any) -> None:
         apply(request(action, narrow), s3, sleep=no_sleep)
     (entry,) = notification("uploads")["QueueConfigurations"]
     assert part_of(entry) == Part.of(["s3:ObjectCreated:*"], "in/")
+    with pytest.raises(BucketcastError, match="another tool has changed"):
+        apply(request("Check", properties()), s3, sleep=no_sleep)
     apply(request("Update", properties(), narrow), s3, sleep=no_sleep)
     assert notification("uploads")["QueueConfigurations"] == [ENTRY]
-    with pytest.raises(BucketcastError, match="another tool has changed"):
-        apply(request("Check", narrow), s3, sleep=no_sleep)
+    apply(request("Check", narrow), s3, sleep=no_sleep)
+
+
+def test_a_deploy_does_not_take_from_rules_what_they_ask_for(
+    s3: Any, dynamodb: Any, state_table: str
+) -> None:
+    make_bucket("uploads")
+    ours = {**properties("both"), "StateTable": state_table}
+    Rules(state_table, dynamodb).add(Rule(bucket="uploads", arn="a", events=("s3:Replication:*",)))
+    clients = in_state("UPDATE_IN_PROGRESS", dynamodb)
+    apply(request("Create", ours), s3, clients, no_sleep)
+    before, narrow = notification("uploads"), {**ours, "Via": "eventbridge"}
+    for kind in ("Update", "Check"):
+        with pytest.raises(BucketcastError, match=r'write via = "both" into .bucket.uploads'):
+            apply(request(kind, narrow, ours), s3, clients, no_sleep)
+    assert notification("uploads") == before
+    apply(request("Update", narrow, ours), s3, in_state("ROLLBACK_IN_PROGRESS", dynamodb), no_sleep)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +208,7 @@ class Fresh:
             return getattr(self._dynamodb, name)
         self.refused.append(name)
 
-        def refuse(**_: Any) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
             raise refusal("AccessDeniedException")
 
         return refuse
@@ -202,14 +221,14 @@ def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
     ours, pauses = {**properties(), "StateTable": state_table}, list[float]()
     made = Fresh(dynamodb)
     apply(request("Create", ours), s3, lambda _: made, pauses.append)
-    assert made.refused == ["get_item", "put_item"]
+    assert made.refused == ["get_paginator", "get_item", "put_item"]
     assert AttachmentTimes(state_table, dynamodb).of("uploads").since
     gone = Fresh(dynamodb)
     apply(request("Delete", ours), s3, lambda _: gone, pauses.append)
     assert gone.refused == ["get_item", "delete_item"]
     assert not AttachmentTimes(state_table, dynamodb).of("uploads").since
     assert notification("uploads") == {}
-    assert pauses == [PAUSE_SECONDS] * 4
+    assert pauses == [PAUSE_SECONDS] * 5
 
 
 def test_a_bucket_that_is_gone_is_forgotten(s3: Any, dynamodb: Any, state_table: str) -> None:
@@ -368,7 +387,8 @@ def test_a_look_at_a_bucket_fails_if_another_tool_has_removed_our_entry(
         function.handler({**look, "RequestType": "Create"}, CONTEXT)
         function.handler(look, CONTEXT)
         notify("uploads")
-        with pytest.raises(BucketcastError, match="run `bucketcast bucket attach uploads`"):
+        command = f"bucketcast bucket attach uploads{' --via eventbridge' * (via != 'sqs')}"
+        with pytest.raises(BucketcastError, match=f"run `{command}`"):
             function.handler(look, CONTEXT)
     assert [answer["Status"] for answer in answers.taken] == ["SUCCESS"] * 3, "to CloudFormation"
 

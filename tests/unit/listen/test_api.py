@@ -96,7 +96,7 @@ class Deployment:
         return Listen(
             self.listeners,
             lambda _: self.queue,
-            self.attached.append,
+            lambda bucket, _: self.attached.append(bucket),
             endless=endless,
         )
 

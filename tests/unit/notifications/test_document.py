@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications import eventbridge
-from bucketcast.rules.sent_events import DEFAULT, WHOLE, Part
+from bucketcast.rules.sent_events import EVENTS, WHOLE, Part
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
 OURS = "Bucketcast-ingress"
@@ -26,7 +26,7 @@ THUMBS = {
 
 def test_entry_asks_for_what_minios_words_ask_for() -> None:
     (entry,) = notifications.attach({}, OURS, QUEUE)["QueueConfigurations"]
-    assert entry["Events"] == list(DEFAULT)
+    assert entry["Events"] == list(EVENTS)
     assert "Filter" not in entry
 
 

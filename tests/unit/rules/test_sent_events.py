@@ -1,13 +1,23 @@
 """What S3 sends of a bucket, and rules that ask for more."""
 
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Any
+
+import botocore.session
 import pytest
 
-from bucketcast.event.names import FAMILIES, SINGLES, WORDS
-from bucketcast.rules import Rule
+from bucketcast.event.names import FAMILIES, SINGLES, WORDS, translate
+from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
-from bucketcast.rules.sent_events import ALL, DEFAULT, WHOLE, Part
+from bucketcast.rules.sent_events import EVENTBRIDGE, EVENTS, WHOLE, Part, notified_events
+from bucketcast.sources import eventbridge
+from tests.unit import samples
 
-CREATED = Part.of(["s3:ObjectCreated:*"])
+_S3: Any = botocore.session.get_session().get_service_model("s3")
+OF_S3 = {*_S3.shape_for("Event").enum}
+
+CREATED = Part.of(notified_events("put"))
 
 
 def rule(*events: str, prefix: str = "", suffix: str = "", keys: Condition | None = None) -> Rule:
@@ -17,25 +27,38 @@ def rule(*events: str, prefix: str = "", suffix: str = "", keys: Condition | Non
     )
 
 
-def test_the_default_is_what_minios_words_ask_for() -> None:
-    words = [rule(*names) for names in WORDS.values()]
-    assert [WHOLE.with_rules([word]) for word in words] == [WHOLE] * len(words)
-    assert {event for event in ALL.events if Part.of({*DEFAULT, event}) != WHOLE} == {
-        "s3:IntelligentTiering",
-        "s3:ObjectAcl:Put",
-        "s3:ObjectAnnotation:*",
-        "s3:ObjectRetention:Put",
-        "s3:ReducedRedundancyLostObject",
-    }
+def test_names_are_those_of_s3() -> None:
+    taken = set[str]()
+    for name in SINGLES | FAMILIES.keys() | WORDS.keys():
+        with suppress(ValueError):
+            taken.update(notified_events(name))
+    assert taken == OF_S3
+    assert all(notified_events(name) == (name,) for name in OF_S3)
 
 
-@pytest.mark.parametrize("event", sorted(SINGLES | FAMILIES.keys()))
-def test_a_part_that_was_made_for_a_rule_is_enough_for_it(event: str) -> None:
-    for part in (Part.of([]), CREATED):
-        wider = part.with_rules([rule(event, prefix="in/")])
-        assert wider.with_rules([rule(event, prefix="in/b")]) == wider
-        assert set(part.events) <= set(wider.events) <= {*ALL.events}
-    assert ALL.with_rules([rule(event)]) == ALL
+def test_eventbridge_gets_what_its_source_reads() -> None:
+    names = {f"s3:{name}" for name in eventbridge._NAMES.values()} | {"s3:LifecycleExpiration:*"}
+    read = {event for event in EVENTS if any(fnmatchcase(name, event) for name in names)}
+    assert Part.of(read) == EVENTBRIDGE
+
+
+@pytest.mark.parametrize("asked", sorted(SINGLES | FAMILIES.keys()))
+def test_an_event_that_a_rule_matches_is_sent_or_missed(asked: str) -> None:
+    """Of all that S3 can send, also what it adds to a family, matched as ingest does."""
+    wanted = rule(asked, prefix="in/")
+    for single in {each.replace("*", "New") for each in OF_S3}:
+        name, original = translate(single)
+        seen = [
+            samples.event("in/a", bucket="b", name=name, original=original, version_id=version)
+            for version in (None, "v")
+        ]
+        if any(map(RuleIndex([wanted]).match, seen)):
+            others = Part.of(OF_S3 - {each for each in OF_S3 if fnmatchcase(single, each)})
+            wider = others.with_rules([wanted])
+            assert wider != others
+            assert any(fnmatchcase(single, each) for each in wider.events)
+            assert wider.with_rules([wanted]) == wider == Part.of(wider.events)
+    assert WHOLE.with_rules([wanted]) == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -43,12 +66,13 @@ def test_a_part_that_was_made_for_a_rule_is_enough_for_it(event: str) -> None:
     [
         ("s3:ObjectAccessed:*", []),
         ("s3:Scanner:*", []),
-        ("s3:ObjectCreated:*", ["s3:ObjectCreated:*"]),
-        ("s3:ObjectCreated:PutTagging", ["s3:ObjectTagging:*"]),
+        ("s3:ObjectRemoved:NoOP", []),
         ("s3:ObjectCreated:PutLegalHold", []),
+        ("s3:ObjectCreated:Put", ["s3:ObjectCreated:*"]),
+        ("s3:ObjectCreated:PutTagging", ["s3:ObjectTagging:*"]),
+        ("s3:ObjectRemoved:*", ["s3:LifecycleExpiration:*", "s3:ObjectRemoved:*"]),
         ("s3:ObjectTransition:*", ["s3:LifecycleTransition"]),
         ("s3:ObjectLifecycle:Expiration:Current", ["s3:LifecycleExpiration:*"]),
-        ("s3:ObjectSynced:Create", ["s3:Replication:*"]),
     ],
 )
 def test_a_rule_needs_the_events_of_s3_that_have_its_names(asked: str, events: list[str]) -> None:
@@ -72,6 +96,23 @@ def test_a_rule_needs_the_events_of_s3_that_have_its_names(asked: str, events: l
             rule(*CREATED.events, keys=Condition("key", ("a/b",), "prefix", unless=True)),
             ("", ""),
         ),
+        (
+            CREATED._replace(prefix="a/"),
+            rule(*CREATED.events, prefix="*b", keys=Condition("key", ("a/b",), "prefix")),
+            ("a/", ""),
+        ),
+        (
+            CREATED._replace(prefix="a/b"),
+            rule(*CREATED.events, keys=Condition("key", (r"a/bc?\d", "a/b.*"), "regex")),
+            ("a/b", ""),
+        ),
+        (
+            CREATED._replace(prefix="a/b"),
+            rule(*CREATED.events, keys=Condition("key", ("a/b|c", "a/b"), "regex")),
+            ("", ""),
+        ),
+        (CREATED._replace(prefix="a/b"), rule(*CREATED.events, prefix="a/?"), ("a/", "")),
+        (CREATED._replace(suffix=".jpg"), rule(*CREATED.events, suffix="*jpg"), ("", "jpg")),
         (CREATED._replace(prefix="a/"), rule("s3:ObjectAccessed:*"), ("a/", "")),
     ],
 )

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from bucketcast.aws.clients import Aws
 from bucketcast.destination import Destination
+from bucketcast.rules import Rule
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget, Task, Topic
+from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch
 from tests.unit.moto_aws import (
     ACCOUNT,
@@ -82,6 +84,17 @@ def stack(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stac
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bucketcast.toml").write_text(CONFIG)
     return made
+
+
+def test_rules_that_would_get_less_are_found(run: Run, aws: MotoAws, stack: Stack) -> None:
+    stack.update(HAD)
+    make_bucket("fresh")
+    narrow = CONFIG.replace("[bucket.fresh]", 'events = "put"\n[bucket.fresh]')
+    Path("bucketcast.toml").write_text(narrow)
+    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn="a", events=("s3:ObjectAcl:Put",)))
+    code, (one,) = problems(run)
+    assert (code, one["subject"], one["status"]) == (1, "uploads", "error")
+    assert "into [bucket.uploads]" in one["hint"]
 
 
 def problems(run: Run) -> tuple[int, list[dict[str, str]]]:

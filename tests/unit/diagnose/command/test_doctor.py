@@ -361,6 +361,9 @@ def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: Mo
 
 def test_rules_that_ask_for_what_does_not_come_are_found(run: Run, deployment: MotoAws) -> None:
     """As after a bucket was narrowed in the configuration."""
+    notify("uploads", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
+    deployed = {"bucket": "uploads", "via": "sqs", "part": {"events": ["s3:ObjectCreated:*"]}}
+    deployment.outputs["Attachmentsuploads"] = json.dumps(deployed)
     acl = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",))
     Rules(TABLE, deployment.dynamodb).add(acl)
     code, (finding,) = problems(run)

@@ -12,7 +12,8 @@ from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.document import attach
-from bucketcast.rules.sent_events import Part
+from bucketcast.rules import Rule
+from bucketcast.rules.sent_events import Part, notified_events
 from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
@@ -260,13 +261,16 @@ def test_a_bucket_attached_as_a_whole_takes_every_event_there_is(
 def test_a_rule_beyond_the_attached_part_is_refused(
     notifications: Notifications, aws: MotoAws, inside: str, *, refused: bool
 ) -> None:
-    part = Part.of(["s3:ObjectCreated:*"], "a/")
+    part = Part.of(notified_events("put"), "a/")
     deployed = {"bucket": "uploads", "via": "sqs", "part": part._asdict()}
     aws.outputs["Attachments0"] = json.dumps(deployed)
     notify("uploads", **attach({}, "Bucketcast-ingress", INGRESS_ARN, part))
     if refused:
         with pytest.raises(S3Error, match=r"write .* into \[bucket.uploads\] of bucketcast.toml"):
             notifications.put("uploads", config(topic("t", inside)), ANN)
+        heard = Rule(bucket="uploads", arn="", events=("s3:ObjectRemoved:*",))
+        with pytest.raises(S3Error, match=r"write .* into \[bucket.uploads\]"):
+            notifications.attach("uploads", [heard])
     else:
         notifications.put("uploads", config(topic("t", inside)), ANN)
 

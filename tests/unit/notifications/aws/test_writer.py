@@ -148,6 +148,7 @@ def test_a_write_that_shows_late_still_counts_as_a_change(
         times,
         wanted,
         policy=str,
+        rules=list,
         retry=lambda call: propagation.retry(call, lambda _: None),
         is_rolled_back=bool,
         sleep=lambda _: None,

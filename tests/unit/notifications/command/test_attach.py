@@ -9,8 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
+from bucketcast.notifications.document import part_of
 from bucketcast.notifications.eventbridge import event_pattern
 from bucketcast.rules import Rule
+from bucketcast.rules.sent_events import Part, notified_events
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
 from tests.unit.moto_aws import (
@@ -25,6 +27,7 @@ from tests.unit.moto_aws import (
     refusal,
 )
 
+WEBHOOK = "arn:minio:sqs::primary:webhook"
 AUDIT = "arn:aws:sns:us-east-1:123456789012:audit"
 THUMBNAILER = "arn:aws:lambda:us-east-1:123456789012:function:thumbs"
 RULE = "Bucketcast-attached-uploads"
@@ -276,9 +279,7 @@ def test_a_missing_bucket_is_reported(run: Run, word: str) -> None:
 
 
 def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
-    Rules(TABLE, aws.dynamodb).add(
-        Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:Scanner:*",))
-    )
+    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=WEBHOOK, events=("s3:Scanner:*",)))
     run("bucket", "attach", "uploads")
     assert "its rules stay" in run("bucket", "detach", "uploads", "--yes").err
     (seen,) = run("bucket", "ls", "--json").document["buckets"]
@@ -345,11 +346,12 @@ def test_a_part_is_attached_beside_the_owner_of_the_rest(run: Run) -> None:
     words = ("bucket", "attach", "photos", "--event", "put", "--prefix")
     assert "already takes s3:ObjectCreated:*" in run(*words, "in/raw/").err
     ran = run(*words, "out/", "--suffix", ".jpg")
-    rule_text = "s3:ObjectCreated:* (prefix 'out/') (suffix '.jpg')"
+    put = list(Part.of(notified_events("put")).events)
+    rule_text = f"{', '.join(put)} (prefix 'out/') (suffix '.jpg')"
     assert f"Successfully attached photos via sqs: {rule_text}" in ran.out
     document = notification("photos")
     (entry,) = document["QueueConfigurations"]
-    assert entry["Events"] == ["s3:ObjectCreated:*"]
+    assert entry["Events"] == put
     assert entry["Filter"]["Key"]["FilterRules"] == [
         {"Name": "prefix", "Value": "out/"},
         {"Name": "suffix", "Value": ".jpg"},
@@ -357,17 +359,40 @@ def test_a_part_is_attached_beside_the_owner_of_the_rest(run: Run) -> None:
     assert others(document) == THUMBS
     assert f"via sqs: {rule_text}" in run("bucket", "ls", "photos").out
     (seen,) = run("bucket", "ls", "photos", "--json").document["buckets"]
-    wanted = {"events": ["s3:ObjectCreated:*"], "prefix": "out/", "suffix": ".jpg"}
+    wanted = {"events": put, "prefix": "out/", "suffix": ".jpg"}
     assert (seen["via"], seen["part"]) == ("sqs", wanted)
-    add = ("event", "add", "photos", "arn:minio:sqs::primary:webhook", "--event", "put")
+    add = ("event", "add", "photos", WEBHOOK, "--event", "put")
     ran = run(*add)
     assert (ran.code, f"of photos S3 sends only {rule_text}: run " in ran.err) == (2, True)
-    assert "`bucketcast bucket attach photos --event 's3:ObjectCreated:*'`" in ran.err
+    assert f"`bucketcast bucket attach photos --event '{','.join(put)}'`" in ran.err
     assert run(*add, "--prefix", "out/a", "--suffix", "1.jpg").code == 0
     assert "already attached" in run(*words, "out/", "--suffix", ".jpg").out
     assert notification("photos") == document
     assert run("bucket", "detach", "photos", "--yes").code == 0
     assert notification("photos") == THUMBS
+
+
+def test_attaching_less_than_rules_ask_for_is_confirmed(run: Run, aws: MotoAws) -> None:
+    raw = {"Key": {"FilterRules": [{"Name": "prefix", "Value": "year=2026/"}]}}
+    notify("uploads", QueueConfigurations=[{**ENTRY, "Filter": raw}])
+    words = ("bucket", "attach", "uploads", "--prefix", "year=2026/")
+    assert run("bucket", "ls", "uploads", "--json").document["buckets"][0]["via"] is None
+    assert run(*words).code == 0
+    assert part_of(notification("uploads")["QueueConfigurations"][0]).prefix == "year=2026/"
+    rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",))
+    Rules(TABLE, aws.dynamodb).add(rule)
+    ran = run(*words, "--event", "put")
+    assert (ran.code, "--yes" in ran.err) == (2, True)
+    assert run(*words, "--event", "put", "--yes").code == 0
+
+
+def test_what_eventbridge_does_not_bring_is_said(run: Run) -> None:
+    """Others may have switched it on: without our rule nothing comes."""
+    notify("uploads", EventBridgeConfiguration={})
+    add = ("event", "add", "uploads", WEBHOOK, "--event")
+    assert "is not connected" in run(*add, "delete").err
+    run("bucket", "attach", "uploads", "--via", "eventbridge")
+    assert "run `bucketcast bucket attach uploads`" in run(*add, "replica").err
 
 
 def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws) -> None:
@@ -385,7 +410,7 @@ def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--event", "get"], "found 'get'; allowed is what S3 notifies of: s3:Life"),
+        (["--event", "get"], "found 'get'; allowed is what S3 notifies of: s3:Int"),
         (["--prefix", "a/", "--via", "eventbridge"], "are for --via sqs"),
     ],
 )

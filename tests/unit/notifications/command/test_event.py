@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from bucketcast.notifications.document import attach
 from bucketcast.rules import Rule
 from bucketcast.rules.listing import document
-from bucketcast.rules.sent_events import Part
+from bucketcast.rules.sent_events import Part, notified_events
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
 from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, make_bucket, notify, refusal
@@ -84,7 +84,7 @@ def test_what_the_bucket_of_a_deploy_does_not_send_is_refused_with_the_line(
     run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     """By each command that makes a rule active."""
-    part = Part.of(["s3:ObjectCreated:*"], "in/")
+    part = Part.of(notified_events("put"), "in/\U0001f600")
     aws.outputs["Attachments0"] = json.dumps(
         {"bucket": "uploads", "via": "sqs", "part": part._asdict()}
     )
@@ -97,10 +97,12 @@ def test_what_the_bucket_of_a_deploy_does_not_send_is_refused_with_the_line(
     for words in (acl, ("event", "enable", "uploads", off.id), ("event", "apply", str(file))):
         ran = run(*words)
         assert ran.code
-        assert 'write events = ["s3:ObjectAcl:Put", "s3:ObjectCreated:*"], prefix = ""' in ran.err
+        assert 'write events = ["s3:ObjectAcl:Put", "s3:ObjectCreated:*"' in ran.err
         assert "into [bucket.uploads] of bucketcast.toml, and deploy" in ran.err
-    ran = run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/a")
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/\U0001f600a")
     assert (ran.code, ran.err) == (0, "")
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/\U0001f604")
+    assert 'prefix = "in/' in ran.err
 
 
 def test_a_bucket_that_does_not_exist_is_refused_unless_ahead(run: Run, aws: MotoAws) -> None:

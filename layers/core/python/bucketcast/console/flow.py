@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import groupby
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -23,7 +24,7 @@ from bucketcast.deployment.status import Status, read_statuses
 from bucketcast.dynamic_targets.command import rows as targets_table
 from bucketcast.dynamic_targets.command.rows import cells
 from bucketcast.errors import BucketcastError
-from bucketcast.notifications.aws.checks import why_not_attached
+from bucketcast.notifications.aws.checks import why_not_heard
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import counted
@@ -106,9 +107,10 @@ class Watch:
         deployment, aws = self._context.deployed, self._context.aws
         with aws_errors():
             rules = Rules(deployment.state_table, aws.dynamodb).active()
-        buckets = sorted({rule.bucket for rule in rules}.difference(deployment.buckets))
+        asked = {name: list(each) for name, each in groupby(rules, lambda rule: rule.bucket)}
+        buckets = sorted(asked.keys() - deployment.buckets.keys())
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            reasons = pool.map(lambda name: why_not_attached(name, deployment, aws), buckets)
+            reasons = pool.map(lambda name: why_not_heard(asked[name], deployment, aws), buckets)
             shown = Markup('<span class="state offline">{}</span>')
             unheard = [shown.format(reason) if reason else Markup() for reason in reasons]
         return rules, dict(zip(buckets, unheard, strict=True))

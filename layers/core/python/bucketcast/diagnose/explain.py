@@ -49,7 +49,7 @@ class Explanation:
     """All answers, in the order of events and rules, and their consequences.
 
     `missing` are matched ARNs without a deployed target, `not_logged` hints about events that only
-    CloudTrail reports, and does not log.
+    CloudTrail reports, and does not log, or that S3 does not send.
     """
 
     events: Sequence[Event]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -27,6 +27,7 @@ from bucketcast.listen.listener import (
 )
 from bucketcast.listen.queue import Queue, QueueNotFoundError
 from bucketcast.listen.stream import Stream, keep_alive
+from bucketcast.rules import Rule
 from bucketcast.telemetry import logger
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
@@ -63,7 +64,7 @@ class Listen:
         self,
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
-        attach: Callable[[str], None],
+        attach: Callable[[str, Sequence[Rule]], None],
         *,
         endless: bool,
     ) -> None:
@@ -99,7 +100,7 @@ class Listen:
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
         if listen_filter.bucket:
-            await self._buckets.make_heard(admitted)
+            await self._buckets.make_heard(admitted, listen_filter.rule(listen_filter.bucket))
         ping = request.read_ping(admitted.call)
         listener = await self._acquire(admitted, listen_filter)
         if self._endless:

@@ -88,9 +88,9 @@ def command(
     listen_filter = ListenFilter(user("listen"), bucket, events, path or prefix, suffix)
     reason = ""
     if listen_filter.of_all_objects:
-        reason = checks.not_heard(deployment, aws)
-    elif bucket and (reason := checks.why_not_attached(bucket, deployment, aws)):
-        reason += f"; connect it with `bucketcast bucket attach {bucket}`"
+        reason = checks.not_heard(listen_filter.rule, deployment, aws)
+    elif bucket:
+        reason = checks.why_not_heard([listen_filter.rule(bucket)], deployment, aws)
     if reason:
         out.note(f"note: {reason}", always=True)
     note = partial(out.note, always=True)

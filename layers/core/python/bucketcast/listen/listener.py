@@ -62,6 +62,12 @@ class ListenFilter(msgspec.Struct, frozen=True):
         """True if it asks for events of objects in all buckets."""
         return not self.bucket and not {BUCKET_CREATED, BUCKET_REMOVED}.issuperset(self.events)
 
+    def rule(self, bucket: str, arn: str = "") -> Rule:
+        """Return the rule that asks for the same of a bucket."""
+        return Rule(
+            bucket=bucket, arn=arn, events=self.events, prefix=self.prefix, suffix=self.suffix
+        )
+
     @property
     def digest(self) -> str:
         """Identifies the same request of the same user, in whatever order its events are."""
@@ -88,14 +94,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
 
     def rule(self, bucket: str) -> Rule:
         """Return the rule that the listener adds to a bucket."""
-        requested = self.requested
-        return Rule(
-            bucket=bucket,
-            arn=ListenerArn(self.id).arn,
-            events=requested.events,
-            prefix=requested.prefix,
-            suffix=requested.suffix,
-        )
+        return self.requested.rule(bucket, ListenerArn(self.id).arn)
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -6,13 +6,13 @@ They do not call S3.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Literal
 from urllib.parse import unquote_plus
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import quoted
-from bucketcast.rules.sent_events import WHOLE, Part
+from bucketcast.rules.sent_events import EVENTBRIDGE, WHOLE, Part
 
 Document = Mapping[str, Any]
 Via = Literal["sqs", "eventbridge"]
@@ -98,10 +98,26 @@ def part_of(entry: Mapping[str, Any]) -> Part:
 
 def our_part(document: Document, entry_id: str, queue_arn: str) -> Part | None:
     """Return the part of the events that our entry sends to this queue; None if it does not."""
-    for entry in document.get("QueueConfigurations", []):
-        if entry.get("Id") == entry_id and entry["QueueArn"] == queue_arn:
-            return part_of(entry)
-    return None
+    ours = [each for each in document.get("QueueConfigurations", []) if each.get("Id") == entry_id]
+    return next(iter(arriving({"QueueConfigurations": ours}, queue_arn, by_rule=False)), None)
+
+
+def sent(part: Part, transports: Collection[Via]) -> list[Part]:
+    """Return the parts of a bucket's events that arrive by transports, `part` by our entry."""
+    return [part] * ("sqs" in transports) + [EVENTBRIDGE] * ("eventbridge" in transports)
+
+
+def arriving(document: Document, queue_arn: str, *, by_rule: bool) -> list[Part]:
+    """Return the parts of a bucket's events that arrive in a queue, whose ARN ends so.
+
+    `by_rule` is True if a rule of EventBridge sends what S3 sends to EventBridge.
+    """
+    parts = [
+        part_of(entry)
+        for entry in document.get("QueueConfigurations", [])
+        if entry["QueueArn"].endswith(queue_arn) and _is_encoded(entry)
+    ]
+    return parts + [EVENTBRIDGE] * (by_rule and sends_to_eventbridge(document))
 
 
 def has_entry(document: Document, entry_id: str) -> bool:
@@ -209,6 +225,15 @@ def _ends(entry: Mapping[str, Any]) -> tuple[str, str]:
     S3 capitalizes their names, and wants their values as it writes keys into events: a value as it
     is typed, such as `year=2026/`, matches nothing.
     """
-    rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
-    values = {rule["Name"].lower(): unquote_plus(rule["Value"]) for rule in rules}
+    values = {name: unquote_plus(value) for name, value in _filter(entry).items()}
     return values.get("prefix", ""), values.get("suffix", "")
+
+
+def _filter(entry: Mapping[str, Any]) -> dict[str, str]:
+    rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
+    return {rule["Name"].lower(): rule["Value"] for rule in rules if rule["Value"]}
+
+
+def _is_encoded(entry: Mapping[str, Any]) -> bool:
+    """Return True if an entry's filter is encoded, and so matches what it says."""
+    return _filter(entry) == _filter(_entry_of(part_of(entry)))

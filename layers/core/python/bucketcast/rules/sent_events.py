@@ -3,7 +3,8 @@
 Each event that S3 sends costs three requests of SQS and ingest's time, also if no rule wants it.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from os import path
 from typing import Final, Literal, NamedTuple, Self
@@ -12,26 +13,36 @@ from bucketcast.event.names import SINGLES, WORDS, canonical, expand, in_aws, sp
 from bucketcast.rules import Rule
 from bucketcast.rules.access_events import NAMES
 
-DEFAULT: Final = (
+# S3 has no `s3:*`; a family with one member has no wildcard.
+EVENTS: Final = (
+    "s3:IntelligentTiering",
     "s3:LifecycleExpiration:*",
     "s3:LifecycleTransition",
+    "s3:ObjectAcl:Put",
+    "s3:ObjectAnnotation:*",
     "s3:ObjectCreated:*",
     "s3:ObjectRemoved:*",
     "s3:ObjectRestore:*",
+    "s3:ObjectRetention:Put",
     "s3:ObjectTagging:*",
+    "s3:ReducedRedundancyLostObject",
     "s3:Replication:*",
 )
-"""What MinIO's words ask for and S3 sends in every region."""
-# S3 has no `s3:*`; a family with one member has no wildcard.
-EVENTS: Final = (
-    *DEFAULT,
-    "s3:IntelligentTiering",
-    "s3:ObjectAcl:Put",
-    "s3:ObjectAnnotation:*",
-    "s3:ObjectRetention:Put",
-    "s3:ReducedRedundancyLostObject",
-)
 """All events that S3 notifies of."""
+LONGEST_KEY: Final = 1_024
+"""Bytes of a key in S3, and so of a prefix or suffix."""
+_OTHERS: Final = {
+    *NAMES.values(),
+    "s3:ObjectRemoved:DeleteAllVersions",
+    "s3:ObjectRemoved:NoOP",
+    "s3:Replication:Create",
+    "s3:Replication:Delete",
+    "s3:Replication:DeletionMarkerCreated",
+    "s3:Replication:OperationCompletedReplication",
+}
+"""What MinIO or Ceph or CloudTrail has in a family of S3."""
+_HEAD: Final = re.compile(r"(?!.*\|)[\w/-]+(?![*?{])|")
+"""The literal text with which a regular expression begins."""
 
 
 def _is_in(event: str, families: Iterable[str]) -> bool:
@@ -52,44 +63,53 @@ def _names(event: str) -> frozenset[str]:
     return frozenset(name for each in seen for name in spellings(each))
 
 
+def _in_s3(name: str) -> str:
+    return in_aws(_Named(name, "", None))
+
+
 _SENT: Final = {
     event: _names(event)
-    for event in SINGLES.difference(NAMES.values())
-    if _is_in(event, EVENTS) and in_aws(_Named(event, "", None)) == event
-}
-"""The names of each event that S3 may send."""
+    for event in SINGLES - _OTHERS
+    if _is_in(event, EVENTS) and _in_s3(event) == event
+} | {family: frozenset([family]) for family in EVENTS if family.endswith("*")}
+"""The names of each event that S3 may send; a family stands for those that S3 may add to it."""
 
 
 class Part(NamedTuple):
     """The events of a bucket that S3 sends: their names, and the ends of keys."""
 
-    events: tuple[str, ...] = DEFAULT
+    events: tuple[str, ...] = EVENTS
     prefix: str = ""
     suffix: str = ""
 
     @classmethod
-    def of(cls, events: Iterable[str] = DEFAULT, prefix: str = "", suffix: str = "") -> Self:
+    def of(cls, events: Iterable[str] = EVENTS, prefix: str = "", suffix: str = "") -> Self:
         """Return the part with these events, whose order S3 may change."""
-        return cls(tuple(sorted(set(events))), prefix, suffix)
+        given = set(events)
+        own = (each for each in given if not _is_in(each, given - {each}))
+        return cls(tuple(sorted(own)), prefix, suffix)
 
-    @property
-    def is_whole(self) -> bool:
-        """True if all that is sent by default is."""
-        return not (set(DEFAULT) - set(self.events) or self.prefix or self.suffix)
+    def covers(self, other: "Part") -> bool:
+        """Return True if it has all events of another part."""
+        return (
+            all(_is_in(each, self.events) for each in other.events)
+            and other.prefix.startswith(self.prefix)
+            and other.suffix.endswith(self.suffix)
+        )
 
     def with_rules(self, rules: Iterable[Rule]) -> "Part":
         """Return the least part that also has what rules ask for; the same if it has that."""
         part = self
         for rule in rules:
-            needed = _needed(rule)
+            asked = {name for event in rule.events for name in expand(event)}
+            needed = [event for event, names in _SENT.items() if names & asked]
             missing = [each for each in needed if not _is_in(each, part.events)]
             families = [each for each in EVENTS if any(_is_in(one, [each]) for one in missing)]
-            kept = [each for each in part.events if not _is_in(each, families)]
-            part = part._replace(events=tuple(sorted((*kept, *families))))
+            part = Part.of([*part.events, *families], part.prefix, part.suffix)
             if needed:
-                prefix = _common([part.prefix, *_ends(rule, "prefix")])
-                ends = [each[::-1] for each in (part.suffix, *_ends(rule, "suffix"))]
-                part = part._replace(prefix=prefix, suffix=_common(ends)[::-1])
+                prefix = _common(part.prefix, _ends(rule, "prefix"))
+                ends = ([each[::-1] for each in values] for values in _ends(rule, "suffix"))
+                part = part._replace(prefix=prefix, suffix=_common(part.suffix[::-1], ends)[::-1])
         return part
 
     @property
@@ -104,46 +124,36 @@ class Part(NamedTuple):
 
 WHOLE: Final = Part()
 """What a bucket sends by default."""
-ALL: Final = Part.of(EVENTS)
-"""What EventBridge gets."""
+EVENTBRIDGE: Final = Part.of({*EVENTS} - {"s3:ReducedRedundancyLostObject", "s3:Replication:*"})
+"""What S3 sends to EventBridge."""
 
 
-def notified_event(text: str) -> str:
-    """Return the name of an event or a family that S3 notifies of, by its name or MinIO's word.
+def notified_events(text: str) -> tuple[str, ...]:
+    """Return an event or a family of S3 by its name, or those for which MinIO's word asks.
 
     Raises:
         ValueError: S3 does not notify of it.
     """
-    (name, *more) = WORDS.get(text, (canonical(text) or "",))
-    if more or not _is_in(name, EVENTS):
+    name = _in_s3(canonical(text) or "")
+    if name in _SENT:
+        return (name,)
+    asked = Rule(bucket="", arn="", events=WORDS.get(text, (name,)))
+    if not (events := Part(()).with_rules([asked]).events):
         raise ValueError(f"what S3 notifies of: {', '.join(EVENTS)}")
-    return name
+    return events
 
 
-def _needed(rule: Rule) -> list[str]:
-    """Return the events that S3 has to send for a rule.
-
-    A family needs its own events: those that MinIO counts among them, such as tags among the
-    creations, only if no other are its own.
-    """
-    needed = []
-    for asked in rule.events:
-        singles = set(expand(asked))
-        sent = [event for event, names in _SENT.items() if names & singles]
-        needed += [event for event in sent if event in singles] or sent
-    return needed
+def _ends(rule: Rule, end: Literal["prefix", "suffix"]) -> Iterator[Sequence[str]]:
+    """Yield for each test of keys how those begin or end that pass it."""
+    yield [re.split("[*?]", getattr(rule, end))[0 if end == "prefix" else -1]]
+    for each in rule.conditions:
+        if each.on == "key" and each.how in (end, "equals") and not each.unless:
+            yield each.values
+        elif each.on == "key" and each.how == "regex" and end == "prefix" and not each.unless:
+            yield [match[0] for match in map(_HEAD.match, each.values) if match]
 
 
-def _ends(rule: Rule, end: Literal["prefix", "suffix"]) -> Sequence[str]:
-    """Return how keys may begin or end for a rule: its own end, else those of a condition."""
-    of_keys = (
-        each.values
-        for each in rule.conditions
-        if each.on == "key" and each.how in (end, "equals") and not each.unless
-    )
-    own: str = getattr(rule, end)
-    return [own] if own else next(of_keys, [""])
-
-
-def _common(ends: Sequence[str]) -> str:
-    return path.commonprefix(ends)  # noqa: RUF071 - keys are text, not paths
+def _common(end: str, tests: Iterable[Sequence[str]]) -> str:
+    """Return how much of an end all keys have that pass the tests: one that has all is enough."""
+    common = (path.commonprefix([end, *values]) for values in tests)  # noqa: RUF071 - no paths
+    return max(common, key=len)

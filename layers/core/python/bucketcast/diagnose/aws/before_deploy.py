@@ -9,7 +9,9 @@ from bucketcast.delivery.queue_names import dead_of, target_name
 from bucketcast.diagnose.aws import report_unread
 from bucketcast.finding import Finding
 from bucketcast.notifications import document as notifications
+from bucketcast.notifications.not_sent import not_sent
 from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.rules import Rules
 
 _BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
 """The parameter that CDK's templates read, whatever the name of the stack that made it."""
@@ -32,6 +34,7 @@ def findings(config: Deployment, stack: str, aws: Aws) -> Iterator[Finding]:
         **{name: _secret(name, aws) for each in config.targets for name in each.secret_names},
     }
     for name, bucket in config.buckets.items():
+        checks[f"rules of {name}"] = _sent(name, bucket, owned, aws)
         checks[name] = _bucket(name, bucket, stack, owned, account, aws)
     for subject, found in checks.items():
         yield from list(report_unread("deploy", subject, found)) or [
@@ -154,6 +157,16 @@ def _bucket(
             notifications.attach(document, notifications.entry_id(stack), "", bucket.part)
     except notifications.Overlap as error:
         yield _error(name, "another entry takes its events", str(error))
+
+
+def _sent(name: str, bucket: Bucket, owned: _Owned, aws: Aws) -> Iterator[Finding]:
+    """Find rules of a bucket that would not get what they ask for."""
+    parts = notifications.sent(bucket.part, notifications.split(bucket.via))
+    for table in _of_type("AWS::DynamoDB::Table", owned):
+        with aws_errors():
+            rules = Rules(table, aws.dynamodb).active(name)
+        if reason := not_sent(rules, parts, {name: bucket.via}):
+            yield _error(name, "its rules ask for events that would not come", reason)
 
 
 def _error(subject: str, found: str, hint: str, command: str = "") -> Finding:

@@ -9,8 +9,9 @@ from bucketcast.diagnose.buckets import check_bucket, missing_bucket
 from bucketcast.diagnose.rules import missing_targets, not_logged
 from bucketcast.finding import Finding
 from bucketcast.notifications.aws.attachments import Attachments
-from bucketcast.notifications.aws.checks import existing_targets, not_sent
+from bucketcast.notifications.aws.checks import existing_targets
 from bucketcast.notifications.aws.ingress import EventRules
+from bucketcast.notifications.not_sent import not_sent
 from bucketcast.state.rules import Rules
 
 
@@ -32,7 +33,7 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
         named = [rule for rule in rules if rule.bucket == bucket]
         if finding := check_bucket(status, deployed, state, has_rules=bool(named)):
             yield finding
-        if reason := not_sent(named, [status.part] if status.via else [], deployment):
+        if reason := not_sent(named, status.parts if status.via else [], deployment.buckets):
             yield Finding("rule", bucket, "warn", "rules ask for events that do not come", reason)
 
     yield from run_parallel(check, sorted(existing | deployment.buckets.keys()))

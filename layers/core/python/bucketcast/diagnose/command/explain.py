@@ -18,7 +18,11 @@ from bucketcast.destination import short_name
 from bucketcast.diagnose.explain import Answer, Explanation, Message, explain, offline_target
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
+from bucketcast.event.names import in_aws
+from bucketcast.notifications.aws.checks import connection
+from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
 from bucketcast.rules.grammar import metadata_name
 from bucketcast.shapes import aws as s3_record
 from bucketcast.state.rules import Rules
@@ -97,7 +101,12 @@ def explain_deployed(events: Sequence[Event], deployment: Deployed, aws: Aws) ->
     explanation = explain(events, rules, lambda to: offline_target(to, deployment, aws))
     asked = {(event.bucket, event.name) for event in events if event.dialect != "cloudtrail"}
     hints = [deployment.not_logged(bucket, [name]) for bucket, name in sorted(asked)]
-    return replace(explanation, not_logged=list(filter(None, hints)))
+    parts = cache(lambda bucket: connection(bucket, deployment, aws)[1])
+    for event in (each for each in events if each.dialect != "cloudtrail"):
+        of_key = (Condition("key", (event.key,)),)
+        one = Rule(bucket=event.bucket, arn="", events=(in_aws(event),), conditions=of_key)
+        hints.append(not_sent([one], parts(event.bucket), deployment.buckets))
+    return replace(explanation, not_logged=list(dict.fromkeys(filter(None, hints))))
 
 
 def _from_file(path: str, options: dict[str, Any]) -> list[Event]:

@@ -177,7 +177,7 @@ class Notifications:
             if not bound.empty:
                 attachments = Attachments(deployment, self._aws)
                 status = attachments.read_status(bucket)
-                require_sent(wanted, stored, status.part, deployment)
+                require_sent(wanted, stored, status.parts, deployment)
                 _attach(attachments, status, deployment)
             rules.change(bucket, edit)
             before, after = ({rule.id: rule for rule in each} for each in (stored, wanted))
@@ -185,17 +185,20 @@ class Notifications:
             changed = [each for each in both if before.get(each) != after.get(each)]
             return list({(after.get(each) or before[each]).arn for each in changed})
 
-    def attach(self, bucket: str) -> None:
-        """Attach a bucket, unless it is attached.
+    def attach(self, bucket: str, asked: Sequence[Rule] = ()) -> None:
+        """Attach a bucket, unless it is attached, for those who ask for events of it.
 
         Raises:
-            S3Error: the bucket does not exist, or cannot be attached.
+            S3Error: the bucket does not exist, or cannot be attached, or does not send what is
+                asked for.
         """
         self.exists(bucket)
         with _s3_errors():
             deployment = self._find()
             attachments = Attachments(deployment, self._aws)
-            _attach(attachments, attachments.read_status(bucket), deployment)
+            status = attachments.read_status(bucket)
+            require_sent(asked, (), status.parts, deployment)
+            _attach(attachments, status, deployment)
 
     def forget(self, bucket: str) -> None:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""

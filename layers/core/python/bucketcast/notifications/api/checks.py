@@ -7,7 +7,8 @@ from typing import Final
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
-from bucketcast.notifications.aws.checks import missing_permission, not_sent
+from bucketcast.notifications.aws.checks import missing_permission
+from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules import Rule, access_events, cost
 from bucketcast.rules.sent_events import Part
 from bucketcast.state.dynamic_targets import Table
@@ -94,14 +95,14 @@ def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:
 
 
 def require_sent(
-    wanted: Iterable[Rule], stored: Collection[Rule], part: Part, deployment: Deployed
+    wanted: Iterable[Rule], stored: Collection[Rule], parts: Sequence[Part], deployment: Deployed
 ) -> None:
     """Refuse new rules for events that a bucket does not send, as they would never match.
 
     Raises:
-        S3Error: a new rule asks for more than `part`.
+        S3Error: a new rule asks for more than the parts.
     """
-    if reason := not_sent(_new_rules(wanted, stored), [part], deployment):
+    if reason := not_sent(_new_rules(wanted, stored), parts, deployment.buckets):
         raise S3Error("InvalidArgument", reason)
 
 

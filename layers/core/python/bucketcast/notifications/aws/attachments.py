@@ -1,7 +1,7 @@
 """`bucketcast bucket attach`, `detach` and `ls`: buckets without a deploy."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,14 +21,14 @@ from bucketcast.notifications.aws.writer import (
     NotificationWriter,
 )
 from bucketcast.notifications.document import Document, Via, split
-from bucketcast.rules.sent_events import ALL, WHOLE, Part
+from bucketcast.rules.sent_events import WHOLE, Part
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentStatus:
     """How a bucket is attached: `via` sqs, eventbridge, both, or "" if it is not.
 
-    `part` are the events that arrive, or would by the configuration, and `others` the entries of
+    `parts` are the events that arrive, or would by the configuration, and `others` the entries of
     other owners. S3 applies the last attach by `when`. `twice` is True if each event arrives twice:
     `via` both, or by a rule of the deploy and one of `bucket attach`.
     """
@@ -38,7 +38,7 @@ class AttachmentStatus:
     by_deploy: bool
     others: tuple[str, ...]
     problem: str = ""
-    part: Part = WHOLE
+    parts: Sequence[Part] = (WHOLE,)
     twice: bool = False
     when: str = ""
 
@@ -81,16 +81,15 @@ class Attachments:
             return AttachmentStatus(bucket, "", bool(deployed), (), str(error))
         others = tuple(notifications.other_entries(document, self._entry))
         in_use = self._in_use(bucket, document, rule=rule)
-        part = notifications.our_part(document, self._entry, self.ingress.queue)
-        wanted = ALL if "eventbridge" in deployed else self._wanted(bucket)
-        status = AttachmentStatus(bucket, "", bool(deployed), others, part=wanted)
         by_rule = rule or "eventbridge" in deployed
+        parts = notifications.sent(self._wanted(bucket), deployed or split("sqs"))
+        status = AttachmentStatus(bucket, "", bool(deployed), others, parts=parts)
         if not in_use:
             return replace(status, problem=self._half(document, rule=by_rule))
         return replace(
             status,
             via="both" if len(in_use) > 1 else min(in_use),
-            part=part if part and in_use == {"sqs"} else ALL,
+            parts=notifications.arriving(document, self.ingress.queue, by_rule=by_rule),
             twice=len(in_use) > 1 or (rule and "eventbridge" in deployed),
             when=when,
         )
@@ -110,8 +109,11 @@ class Attachments:
         deployed = self._deployed(bucket)
         if via not in deployed or part != WHOLE:
             self._refuse_deployed(bucket)
-        part = self._wanted(bucket) if deployed else part
         document = self._read(bucket)  # fails before anything is created
+        ours = notifications.our_part(document, self._entry, self.ingress.queue)
+        wanted = self._wanted(bucket)
+        if deployed:
+            part = ours if ours and ours.covers(wanted) else wanted
         change: Change = notifications.enable_eventbridge
         works = notifications.sends_to_eventbridge(document)
         by_rule = via == "eventbridge" and not deployed
@@ -121,7 +123,7 @@ class Attachments:
             self.ingress.require_allowed("s3", validated=True)
             change = partial(self._to_queue, part)
             change(document)  # it may overlap: then nothing is stored
-            works = notifications.our_part(document, self._entry, self.ingress.queue) == part
+            works = ours == part
         # The time comes first: if this ends after the write, S3's delay is known nevertheless.
         self._add_time(bucket, changed=not works)
         changes = self._by_rule(bucket) if by_rule else self._write(bucket, change)
@@ -197,7 +199,7 @@ class Attachments:
         """Return the transports in use; `rule` is True if `attach` has added one."""
         deployed = self._deployed(bucket)
         part = notifications.our_part(document, self._entry, self.ingress.queue)
-        by_queue = part and (part == self._wanted(bucket) or "sqs" not in deployed)
+        by_queue = part and (part.covers(self._wanted(bucket)) or "sqs" not in deployed)
         by_rule = rule or "eventbridge" in deployed
         return split("sqs" if by_queue else "") | split(
             "eventbridge" if by_rule and notifications.sends_to_eventbridge(document) else ""

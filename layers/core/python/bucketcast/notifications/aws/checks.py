@@ -1,25 +1,23 @@
 """Checks of buckets and rules: connected buckets, existing targets, readable objects."""
 
-import json
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, ConfigError
 from bucketcast.notifications import document as notifications
+from bucketcast.notifications import eventbridge
+from bucketcast.notifications.aws.ingress import has_rule
+from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules import Rule, cost
 from bucketcast.rules.grammar import texts
-from bucketcast.rules.sent_events import ALL, DEFAULT, WHOLE, Part
+from bucketcast.rules.sent_events import Part
 from bucketcast.state.dynamic_targets import Table
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
 
 _AT_ONCE: Final = 16
 _MAX_NAMED: Final = 8
@@ -32,7 +30,7 @@ _NOT_NOTIFIED: Final = "s3:Scanner:"
 
 
 def bucket_missing(bucket: str) -> str:
-    """Return the reason of `why_not_attached` for a bucket that does not exist."""
+    """Return the reason of `connection` for a bucket that does not exist."""
     return f"bucket '{bucket}' does not exist"
 
 
@@ -43,54 +41,33 @@ def connection(bucket: str, deployed: Deployed, aws: Aws) -> tuple[str, list[Par
     """
     try:
         with aws_errors():
-            configuration = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
+            document = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
+        # Others may have switched EventBridge on.
+        by_rule = notifications.sends_to_eventbridge(document) and (
+            "eventbridge" in notifications.split(deployed.buckets.get(bucket, ""))
+            or has_rule(eventbridge.rule_name(deployed.stack, bucket), aws)
+        )
     except AwsError as error:
         if error.code == NO_BUCKET:
             return bucket_missing(bucket), []
         return f"cannot check whether {bucket} is connected: {error}", []
-    # The document does not show EventBridge's rule, so trust the bucket's setting.
-    if "EventBridgeConfiguration" in configuration:
-        return "", [ALL]
-    parts = _to_ingress(configuration, deployed.ingress_queue)
+    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
+    ending = ":" + ":".join(deployed.ingress_queue.rstrip("/").rsplit("/", 2)[1:])
+    parts = notifications.arriving(document, ending, by_rule=by_rule)
     return ("", parts) if parts else (f"bucket {bucket} is not connected to this deployment", [])
 
 
-def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
-    """Return the reason why not all of a bucket's events reach the stack; "" if they do."""
+def why_not_heard(asked: Sequence[Rule], deployed: Deployed, aws: Aws) -> str:
+    """Return the reason why not all that is asked for of a bucket arrives; "" if it does."""
+    bucket = asked[0].bucket
     why, parts = connection(bucket, deployed, aws)
-    if why or any(part.is_whole for part in parts):
-        return why
-    return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, parts))}"
+    if why:
+        return f"{why}; connect it with `bucketcast bucket attach {bucket}`"
+    return not_sent(asked, parts, deployed.buckets)
 
 
-def not_sent(rules: Sequence[Rule], parts: Sequence[Part], deployed: Deployed) -> str:
-    """Return what to change if S3 sends none of the parts that rules of a bucket need, else ""."""
-    beyond = [rule for rule in rules if all(part.with_rules([rule]) != part for part in parts)]
-    if not beyond or not parts:
-        return ""
-    bucket, wider = rules[0].bucket, parts[0].with_rules(beyond)
-    how = f"run `{attach_command(bucket, wider)}`"
-    if bucket in deployed.buckets:
-        lines = [
-            f"{key} = {json.dumps(value)}"
-            for key, value in wider._asdict().items()
-            if value != getattr(parts[0], key)
-        ]
-        how = f"write {', '.join(lines)} into [bucket.{bucket}] of bucketcast.toml, and deploy"
-    sent = "; ".join(map(str, parts))
-    return f"of {bucket} S3 sends only {sent}: {how}, so that the rule gets what it asks for"
-
-
-def attach_command(bucket: str, part: Part) -> str:
-    """Return the command that attaches a part of a bucket."""
-    given = {"event": "" if part.events == DEFAULT else ",".join(part.events)}
-    options = {**given, "prefix": part.prefix, "suffix": part.suffix}
-    words = [f"--{name} {shlex.quote(value)}" for name, value in options.items() if value]
-    return " ".join(["bucketcast bucket attach", bucket, *words])
-
-
-def not_heard(deployed: Deployed, aws: Aws) -> str:
-    """Return which buckets of the account are not attached, or for a part only; "" if none.
+def not_heard(asked: Callable[[str], Rule], deployed: Deployed, aws: Aws) -> str:
+    """Return of which buckets of the account not all arrives that is asked for; "" if none.
 
     The pipeline's bucket and those of the CDK's assets are left out: nobody asks for their events.
     """
@@ -99,7 +76,7 @@ def not_heard(deployed: Deployed, aws: Aws) -> str:
         name for name in aws.bucket_names() if name != own and not name.startswith(_CDK_ASSETS)
     ]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        reasons = list(pool.map(lambda name: why_not_attached(name, deployed, aws), buckets))
+        reasons = list(pool.map(lambda name: why_not_heard([asked(name)], deployed, aws), buckets))
     missing = [name for name, reason in zip(buckets, reasons, strict=True) if reason]
     if not missing:
         return ""
@@ -120,7 +97,7 @@ def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
     events = {event for rule in rules for event in rule.events}
     if why and not all(event.startswith(_NOT_NOTIFIED) for event in events):
         found.append(
-            f"{why}; connect it with `{attach_command(bucket, WHOLE.with_rules(rules))}`, or with "
+            f"{why}; connect it with `bucketcast bucket attach {bucket}`, or with "
             f"[bucket.{bucket}] in bucketcast.toml and a deploy"
         )
     arns = {rule.arn for rule in rules}
@@ -131,19 +108,6 @@ def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
         if target.arn in arns and target.writes == bucket
     ]
     return [*found, *filter(None, [deployment.not_logged(bucket, sorted(events))])]
-
-
-def _to_ingress(
-    configuration: "NotificationConfigurationResponseTypeDef", ingress_queue: str
-) -> list[Part]:
-    """Return the parts of the entries that write to the ingress queue."""
-    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
-    ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
-    return [
-        notifications.part_of(entry)
-        for entry in configuration.get("QueueConfigurations", ())
-        if entry["QueueArn"].endswith(ending)
-    ]
 
 
 def problems(
@@ -169,7 +133,7 @@ def problems(
             yield ConfigError(f"{bucket}: arn", f"found no topic {arn}", _LISTED)
     if reason := next(filter(None, (missing_permission(rule, deployment) for rule in new)), ""):
         yield ConfigError(f"{new[0].bucket}: conditions", "not readable", reason)
-    if reason := not_sent(new, parts, deployment):
+    if reason := not_sent(new, parts, deployment.buckets):
         yield ConfigError(f"{new[0].bucket}: events", "not sent", reason)
     active = [rule for rule in after if not rule.disabled]
     try:

@@ -6,7 +6,7 @@ other, when S3 has applied the first change: meanwhile events arrive twice.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -22,10 +22,13 @@ from bucketcast.notifications.aws.writer import (
     is_unreachable_destination,
 )
 from bucketcast.notifications.document import Document, Via, split
+from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules.sent_events import Part
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+    from bucketcast.rules import Rule
 
 log = logging.getLogger(__name__)
 CHECK: Final = "Check"
@@ -35,9 +38,9 @@ CHECK: Final = "Check"
 class DeployedBucket:
     """One bucket of a deploy, by the properties of its custom resource.
 
-    `policy` reads the queue's policy. `retry` repeats a call until a permission that was just
-    granted is in effect, and returns its result. `is_rolled_back` returns True if the deploy has
-    failed and is being undone.
+    `policy` reads the queue's policy, `rules` the bucket's rules. `retry` repeats a call until a
+    permission that was just granted is in effect, and returns its result. `is_rolled_back` returns
+    True if the deploy has failed and is being undone.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of CloudFormation's request
@@ -47,6 +50,7 @@ class DeployedBucket:
         properties: Mapping[str, Any],
         *,
         policy: Callable[[], str],
+        rules: Callable[[], Sequence["Rule"]],
         retry: Callable[[Callable[[], object]], Any],
         is_rolled_back: Callable[[], bool],
         sleep: Callable[[float], None] = time.sleep,
@@ -54,6 +58,7 @@ class DeployedBucket:
     ) -> None:
         self._times = times
         self._policy = policy
+        self._rules = rules
         self._retry = retry
         self._is_rolled_back = is_rolled_back
         self._now = now
@@ -90,10 +95,13 @@ class DeployedBucket:
         """Send the events by `Via`, and no longer by `previous`, the old `Via`, "" for none.
 
         Raises:
-            BucketcastError: S3 may not have applied the transport that stays.
+            BucketcastError: S3 may not have applied the transport that stays, or rules ask for
+                events that do not come then.
             Overlap: another entry takes our events.
             ClientError: AWS refused, after retries if waiting could help.
         """
+        if (reason := self._not_sent()) and not self._is_rolled_back():
+            raise BucketcastError(reason)
         ending = split(previous) - self._wanted
         refuses = bool(ending) and not self._is_rolled_back()
         if refuses and ending == split(previous):
@@ -113,15 +121,25 @@ class DeployedBucket:
         """Check that the events come by `Via`.
 
         Raises:
-            BucketcastError: another tool has removed our entry, or switched EventBridge off.
+            BucketcastError: another tool has removed our entry, or switched EventBridge off, or
+                rules ask for events that do not come.
             Overlap: another entry takes our events.
         """
-        if not self._works(self._read(), self._wanted):
+        document = self._read()
+        if not self._works(document, self._wanted):
+            off = not notifications.sends_to_eventbridge(document)
+            via = " --via eventbridge" if off and "eventbridge" in self._wanted else ""
             raise BucketcastError(
                 f"another tool has changed the notifications of {self.name}, and its events do not "
-                f"come any more: run `bucketcast bucket attach {self.name}`, and for what happened "
-                "meanwhile `bucketcast reconcile` or `bucketcast backfill`"
+                f"come any more: run `bucketcast bucket attach {self.name}{via}`, and for what "
+                "happened meanwhile `bucketcast reconcile` or `bucketcast backfill`"
             )
+        if reason := self._not_sent():
+            raise BucketcastError(reason)
+
+    def _not_sent(self) -> str:
+        parts = notifications.sent(self._part, self._wanted)
+        return not_sent(self._retry(self._rules), parts, {self.name: ""})
 
     def remove(self) -> None:
         """Remove our entry, but in a rollback not that of `bucketcast bucket attach`."""
@@ -144,9 +162,10 @@ class DeployedBucket:
     def _works(self, document: Document, previous: Collection[Via]) -> bool:
         """Return True if what is wanted is in use, for long if its rule is not of this deploy."""
         self._with_wanted(document)  # before anything is written: it may overlap
-        by_queue = self._part == notifications.our_part(document, self._entry_id, self._queue)
+        ours = notifications.our_part(document, self._entry_id, self._queue)
+        by_queue = ours and ours.covers(self._part)
         by_rule = "eventbridge" in previous and notifications.sends_to_eventbridge(document)
-        return (by_queue or "sqs" not in self._wanted) and (
+        return bool(by_queue or "sqs" not in self._wanted) and (
             by_rule or "eventbridge" not in self._wanted
         )
 

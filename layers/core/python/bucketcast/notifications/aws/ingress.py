@@ -72,6 +72,17 @@ class Ingress:
             )
 
 
+def has_rule(name: str, aws: Aws) -> bool:
+    """Return True if EventBridge has a rule of this name."""
+    events = aws.events
+    with aws_errors():
+        try:
+            events.describe_rule(Name=name)
+        except events.exceptions.ResourceNotFoundException:
+            return False
+    return True
+
+
 class EventRules:
     """The rules of EventBridge that write to the ingress queue."""
 
@@ -80,13 +91,7 @@ class EventRules:
         self._aws = aws
 
     def has(self, name: str) -> bool:
-        events = self._aws.events
-        with aws_errors():
-            try:
-                events.describe_rule(Name=name)
-            except events.exceptions.ResourceNotFoundException:
-                return False
-        return True
+        return has_rule(name, self._aws)
 
     def states(self) -> dict[str, str]:
         """Return the states of the rules that write to the queue, by the bucket they are about.

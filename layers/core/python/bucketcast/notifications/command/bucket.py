@@ -6,7 +6,8 @@ from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.command.bucket_ls import ls
 from bucketcast.notifications.document import Via
-from bucketcast.rules.sent_events import DEFAULT, WHOLE, Part, notified_event
+from bucketcast.notifications.not_sent import not_sent
+from bucketcast.rules.sent_events import EVENTBRIDGE, EVENTS, WHOLE, Part, notified_events
 from bucketcast.settings.types import csv
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging, params
@@ -21,12 +22,12 @@ def command() -> None:
 command.add_command(ls)
 
 
-def notified_events(text: str) -> tuple[str, ...]:
+def _events(text: str) -> tuple[str, ...]:
     """Parse names of events that S3 notifies of, or MinIO's words for them."""
-    events = []
+    events: list[str] = []
     for word in csv(text):
         try:
-            events.append(notified_event(word))
+            events += notified_events(word)
         except ValueError as error:
             raise click.BadParameter(f"found '{word}'; allowed is {error}") from None
     return tuple(events)
@@ -45,14 +46,15 @@ def notified_events(text: str) -> tuple[str, ...]:
 @click.option(
     "--event",
     "events",
-    type=notified_events,
+    type=_events,
     metavar="EVENTS",
-    help="Only these events, as in `event add`. [default: what MinIO's words ask for]",
+    help="Only these events, as in `event add`. [default: all]",
 )
-@click.option("--prefix", default="", help="Only events of keys with this prefix.")
-@click.option("--suffix", default="", help="Only events of keys with this suffix.")
+@click.option("--prefix", type=params.key_part, default="", help="Only keys with this prefix.")
+@click.option("--suffix", type=params.key_part, default="", help="Only keys with this suffix.")
+@yes_option("Do not ask if the bucket's rules get fewer events.")
 @shared
-def attach(
+def attach(  # noqa: PLR0913 - an option each
     out: Output,
     bucket: str,
     *,
@@ -60,6 +62,7 @@ def attach(
     events: tuple[str, ...] | None,
     prefix: str,
     suffix: str,
+    yes: bool,
 ) -> None:
     """Connect an existing bucket to the deployment, without a deploy.
 
@@ -80,7 +83,7 @@ def attach(
       bucketcast bucket attach archive --via eventbridge
       bucketcast bucket attach archive --event put,delete --prefix photos/
     """  # noqa: D301 - click reads the character
-    part = Part.of(events or DEFAULT, prefix, suffix)
+    part = Part.of(events or EVENTS, prefix, suffix)
     if via == "eventbridge" and part != WHOLE:
         raise click.UsageError(
             "--event, --prefix and --suffix are for --via sqs: EventBridge never conflicts, so "
@@ -88,12 +91,20 @@ def attach(
         )
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
+    with aws_errors():
+        rules = Rules(deployment.state_table, aws.dynamodb).active(bucket)
+    staying = [each for each in attachments.read_status(bucket).parts if each == EVENTBRIDGE]
+    fewer = via == "sqs" and not_sent(rules, [part, *staying], deployment.buckets)
+    if fewer and not (yes or bucket in deployment.buckets):
+        out.confirm(
+            f"Attach {bucket}{hanging.named_by(rules)}, which then get fewer events?", fewer
+        )
     changed = attachments.attach(bucket, via, part)
     status = attachments.read_status(bucket)
     document = {
         "bucket": bucket,
         "via": via,
-        "part": None if part.is_whole else part._asdict(),
+        "part": None if part == WHOLE else part._asdict(),
         "changed": changed,
         "others": list(status.others),
         "both": status.via == "both",
@@ -101,7 +112,7 @@ def attach(
     }
     out.answer(
         document,
-        f"Successfully attached {bucket} via {via}{'' if part.is_whole else f': {part}'}"
+        f"Successfully attached {bucket} via {via}{'' if part == WHOLE else f': {part}'}"
         if changed
         else f"{bucket} is already attached",
         *(f"  {change}" for change in changed),

@@ -10,6 +10,7 @@ import click
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
 from bucketcast.rules.access_events import NAMES
+from bucketcast.rules.sent_events import EVENTBRIDGE, WHOLE, Part
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -79,13 +80,18 @@ def _look(buckets: Attachments, names: Iterable[str], aws: Aws) -> list[Attachme
         return list(pool.map(buckets.read_status, names))
 
 
+def narrowed(state: AttachmentStatus) -> Part | None:
+    """Return the part of a bucket's events that its entry sends; None if all, or by EventBridge."""
+    return next((part for part in state.parts if part not in (WHOLE, EVENTBRIDGE)), None)
+
+
 def _transport(state: AttachmentStatus) -> str:
     if not state.via:
         return f"no ({state.problem})" if state.problem else "no"
     via = "sqs and eventbridge" if state.via == "both" else state.via
     text = f"via {via}, by the deploy" if state.by_deploy else f"via {via}"
-    if not state.part.is_whole:
-        text += f": {state.part}"
+    if part := narrowed(state):
+        text += f": {part}"
     return f"{text}: events arrive twice" if state.twice else text
 
 
@@ -98,7 +104,7 @@ def _document(row: _Row) -> dict[str, Any]:
     return {
         "bucket": row.state.bucket,
         "via": row.state.via or None,
-        "part": None if row.state.part.is_whole else row.state.part._asdict(),
+        "part": part._asdict() if (part := narrowed(row.state)) else None,
         "by_deploy": row.state.by_deploy,
         "both": row.state.via == "both",
         "others": list(row.state.others),
