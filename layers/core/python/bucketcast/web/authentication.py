@@ -133,7 +133,7 @@ class Authenticator:
             body = await self._verify_hash(call, claim, account, receive)
         else:
             key = check.signature(call, claim, account.secret)
-            body = RequestBody(receive, payload.verifier(call, claim, key))
+            body = RequestBody(receive, payload.verifier(call, claim, key), account.user.id)
         audited["user"] = account.user.name
         peer, _ = scope.get("client") or ("", 0)
         abort = scope.get(ABORT, lambda: None)
@@ -175,14 +175,14 @@ class Authenticator:
         """
         if (byte_count(call.headers.get("content-length", "")) or 0) > LARGEST_FORM:
             raise S3Error("EntityTooLarge", MaxSizeAllowed=str(LARGEST_FORM))
-        content = await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)
-        digest = hashlib.sha256(content).hexdigest()
+        parts = [await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)]
+        length, digest = len(parts[0]), hashlib.sha256(parts[0]).hexdigest()
         check.signature(call, replace(claim, payload=digest), account.secret)
 
         async def replay() -> MutableMapping[str, Any]:
-            return {"type": "http.request", "body": content, "more_body": False}
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
 
-        return RequestBody(replay, payload.Plain(digest, len(content)))
+        return RequestBody(replay, payload.Plain(digest, length), account.user.id)
 
 
 def _decode(value: bytes) -> str:

@@ -4,6 +4,7 @@ Both check it. A stream's last piece is held back until the check has succeeded.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, Final
@@ -17,6 +18,12 @@ _DRAINED: Final = 32 << 20
 _DRAIN_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 60.0
 """The seconds for which a client may send nothing."""
+UNCOUNTED: Final = 65_536
+"""Bytes of a body read whole that are not counted, so that small ones are always read."""
+MOST_OF_USER: Final = 16 << 20
+MOST: Final = 4 * MOST_OF_USER
+"""Bytes of all bodies read whole, beyond `UNCOUNTED` of each, until their calls end."""
+_held: Final[Counter[str]] = Counter()
 
 
 class ClientDisconnected(Exception):
@@ -24,17 +31,22 @@ class ClientDisconnected(Exception):
 
 
 class RequestBody:
-    """The body of a request; to be read once."""
+    """The body of a request; to be read once.
 
-    def __init__(self, receive: Receive, payload: Payload) -> None:
+    `user_id` is whose it is, "" for those whose signature is not checked yet.
+    """
+
+    def __init__(self, receive: Receive, payload: Payload, user_id: str = "") -> None:
         self._receive = receive
+        self._user_id = user_id
         self.payload = payload
 
     async def read(self, limit: int) -> bytes:
         """Return the whole body.
 
         Raises:
-            S3Error: it is longer than `limit`, not what was signed, or the client is too slow.
+            S3Error: it is longer than `limit`, not what was signed, the client is too slow, or
+                there are too many bodies now.
             ClientDisconnected: the client disconnected.
         """
         if (self.payload.length or 0) > limit:
@@ -46,9 +58,19 @@ class RequestBody:
                     content += piece
                     if len(content) > limit:
                         raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
+                    if len(content) > UNCOUNTED:
+                        self._count(len(piece))
         except TimeoutError:
             raise S3Error("RequestTimeout") from None
         return bytes(content)
+
+    def _count(self, number: int) -> None:
+        """Count bytes until the call's task ends."""
+        if _held[self._user_id] + number > MOST_OF_USER or _held.total() + number > MOST:
+            raise S3Error("SlowDown")
+        _held[self._user_id] += number
+        if task := asyncio.current_task():
+            task.add_done_callback(lambda _: _held.subtract({self._user_id: number}))
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield the body in pieces, the last one after the whole is verified.
