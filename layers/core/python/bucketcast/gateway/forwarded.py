@@ -1,5 +1,6 @@
 """The query and the headers of a call as S3 gets them, which is signed anew in its headers."""
 
+import re
 from typing import Final
 from urllib.parse import unquote_plus
 
@@ -28,6 +29,7 @@ _REPLACED: Final = frozenset(
         "x-amz-security-token",
     }
 )
+_NAME: Final = re.compile(r"[A-Za-z0-9-]+")
 _IN_QUERY: Final = frozenset(
     f"X-Amz-{name}"
     for name in (
@@ -93,6 +95,6 @@ def _presigned(call: RawRequest) -> dict[str, str]:
         return {}
     names = [name for name in call.params if name.lower().startswith("x-amz-")]
     headers = {name: ",".join(call.params[name]) for name in names if name not in _IN_QUERY}
-    if not all(text.isprintable() for pair in headers.items() for text in pair):
-        raise S3Error("InvalidArgument", "a header in the query holds a control character")
+    if not all(map(_NAME.fullmatch, headers)) or not all(map(str.isprintable, headers.values())):
+        raise S3Error("InvalidArgument", "a header in the query has no valid name or value")
     return headers
