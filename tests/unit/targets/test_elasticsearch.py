@@ -287,6 +287,7 @@ def test_a_search_waits_longer_for_rows_than_for_tombstones(
         (503, b'{"error":{"type":"cluster_block_exception"}}', NotConnected),
         (503, b"<h1>503 Service Unavailable</h1>", NotConnected),
         (502, b"<h1>502 Bad Gateway</h1>", NotConnected),
+        (502, b'{"error":{"type":"no UTF-8: \xfc"}}', NotConnected),
     ],
 )
 def test_a_503_is_an_outage_only_if_the_whole_cluster_cannot_answer(

@@ -94,7 +94,7 @@ def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Sequence
 def _items(body: bytes, count: int) -> Sequence[Item]:
     try:
         entries = _decode(body).items
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise Retryable(f"the answer to _bulk is not Elasticsearch's ({error}): see url") from None
     items = [item for each in entries if (item := each.create or each.index or each.delete)]
     if len(items) != count:
@@ -131,7 +131,7 @@ def fetch(requests: Requests, references: Iterable[bytes]) -> list[Document]:
     response = requests.send("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
     try:
         return _decode_documents(response.body).docs
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise Retryable(f"the answer to _mget is not Elasticsearch's ({error}): see url") from None
 
 
@@ -173,7 +173,7 @@ def search(requests: Requests, path: str, query: dict[str, Any], timeout: float 
     response = requests.send("POST", path, encode(query), timeout=timeout)
     try:
         page = _decode_page(response.body)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise Retryable(
             f"the answer to _search is not Elasticsearch's ({error}): see url"
         ) from None

@@ -78,6 +78,6 @@ def of_connection(error: Exception, where: str) -> DeliveryError:
 def _parse_error(body: bytes) -> Error:
     try:
         return msgspec.json.decode(body, type=_ErrorBody).error
-    except msgspec.DecodeError:  # a proxy's page, or an error in one word
+    except ValueError:  # a proxy's page, or an error in one word
         page = re.sub(r"<[^>]*>", " ", body[:2000].decode(errors="replace"))
         return Error(_NO_JSON, " ".join(page.split())[:300])

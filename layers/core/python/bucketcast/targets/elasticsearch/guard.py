@@ -56,7 +56,7 @@ def parse_guard(document: bytes) -> GuardDocument:
     """Parse a document of the guard; a foreign document is `NOTHING`."""
     try:
         return _decode_guard(document)
-    except msgspec.DecodeError:
+    except ValueError:
         return NOTHING
 
 
@@ -64,7 +64,7 @@ def parse_visible(document: bytes) -> Put | None:
     """Return the put in a visible document; None if neither we nor MinIO wrote it."""
     try:
         (record,) = _decode_visible(document).Records
-    except msgspec.DecodeError:
+    except ValueError:
         return None
     object_, time = record.s3.object, to_millis(record.eventTime)
     sequencer, version = (
