@@ -12,8 +12,10 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from itertools import zip_longest
+from threading import Thread
 from typing import Any, NamedTuple
 
 from bucketcast.settings.egress import Egress
@@ -33,28 +35,40 @@ class Address(NamedTuple):
     name: Any
 
 
-def look_up(host: str, port: int) -> list[Address]:
+def look_up(host: str, port: int, deadline: float) -> list[Address]:
     """Return the addresses of a host, the preferred one first.
 
     Raises:
-        OSError: there is none, or the name is no host's.
+        OSError: there is none, the name is no host's, or nobody told by the deadline.
     """
+    found: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as error:  # noqa: BLE001 - raised again below
+            found.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()  # it has no time limit of its own
     try:
-        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = found.result(max(0.0, deadline - time.monotonic()))
     except UnicodeError as error:
         raise OSError(f"invalid host name: {error}") from None
+    except TimeoutError:
+        raise TimeoutError("timed out: the name server does not answer") from None
     return [Address(family, name) for family, _, _, _, name in answers]
 
 
-def require_allowed(host: str, port: int) -> None:
+def require_allowed(host: str, port: int, deadline: float) -> None:
     """Check an address for a library that connects by itself, and reports unknown names.
 
     Raises:
         ForbiddenError: the stack allows none of the host's addresses.
+        TimeoutError: they are not known by the deadline.
     """
     if Egress.from_environ(os.environ):
         with suppress(socket.gaierror):
-            _allowed(host, look_up(host, port))
+            _allowed(host, look_up(host, port, deadline))
 
 
 def connect(host: str, port: int, deadline: float) -> socket.socket:
@@ -64,7 +78,7 @@ def connect(host: str, port: int, deadline: float) -> socket.socket:
         OSError: the name is unknown, or no address took the connection.
         ForbiddenError: the stack allows none of the addresses.
     """
-    return _connect_to(_allowed(host, look_up(host, port)), deadline)
+    return _connect_to(_allowed(host, look_up(host, port, deadline)), deadline)
 
 
 def _connect_to(addresses: Sequence[Address], deadline: float) -> socket.socket:

@@ -54,7 +54,7 @@ class Endpoint(NamedTuple):
     def resolve(self) -> str:
         """Resolve the host name."""
         try:
-            found = connecting.look_up(self.host, self.port)
+            found = connecting.look_up(self.host, self.port, time.monotonic() + SECONDS)
         except OSError as error:
             hint = (
                 "correct the host in the settings; if the name is right, check that the DNS of the "

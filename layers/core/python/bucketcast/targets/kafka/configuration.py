@@ -14,7 +14,6 @@ from bucketcast import __version__
 from bucketcast.aws import iam_login
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.targets.base import CONNECT_SECONDS, Endpoint, connecting, tls
-from bucketcast.targets.base.connecting import ForbiddenError
 from bucketcast.targets.kafka.errors import invalid_options
 from bucketcast.targets.kafka.health import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
@@ -69,11 +68,12 @@ def create_client(
 
     if create_token := options.get("oauth_cb"):
         create_token()  # for its error, which librdkafka hides, and waits for 10 s
+    deadline = time.monotonic() + CONNECT_SECONDS
     for broker in options["bootstrap.servers"].split(","):
         server = Endpoint.of(broker, 9092)
         try:
-            connecting.require_allowed(server.host, server.port)
-        except ForbiddenError as error:
+            connecting.require_allowed(server.host, server.port, deadline)
+        except OSError as error:
             raise NotConnected(f"{health.where}: {error}") from None
     if options.get("sasl.password") == "":
         raise NotAuthorized(f"{health.where}: sasl_password is missing, and sasl is on")
