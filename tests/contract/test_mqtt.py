@@ -99,12 +99,9 @@ def test_mqtt_3_carries_only_the_body(mosquitto: MqttServer, make: Make, version
     assert arrival.headers == target.headers(event("a")) == {}
 
 
-def test_messages_are_neither_retained_nor_do_they_expire(
-    mosquitto: MqttServer, make: Make
-) -> None:
+def test_messages_do_not_expire(mosquitto: MqttServer, make: Make) -> None:
     assert make().send(events(1)) == {}
     (message,) = mosquitto.messages()
-    assert not message.retain
     assert not hasattr(message.properties, "MessageExpiryInterval")
 
 

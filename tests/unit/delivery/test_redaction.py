@@ -1,10 +1,14 @@
 """Reasons have nothing of an event, however the server wrote it, and are short."""
 
+import html
+import json
+from urllib.parse import quote
+
 import pytest
 
 from bucketcast import targets
 from bucketcast.delivery.redaction import LONGEST, hide_data, redact, shorten
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Throttled
 from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
 from tests.unit.delivery.bench import Bench, message, only
@@ -113,13 +117,6 @@ def test_a_long_text_keeps_its_beginning_and_its_hint() -> None:
     assert shorten("x" * LONGEST) == "x" * LONGEST
 
 
-def test_a_dead_letter_has_a_reason_without_the_key() -> None:
-    bench = Bench(only({"payroll.pdf": Rejected("document 'payroll.pdf' cannot be parsed")}))
-    outcome = bench(message("1", ["payroll.pdf", "fine.pdf"]))
-    assert [dead.reason for dead in bench.queue.dead] == ["document '***' cannot be parsed"]
-    assert str(outcome.reason) == "document '***' cannot be parsed"
-
-
 def test_unexpected_error_is_logged_without_the_key(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -137,69 +134,61 @@ def test_unexpected_error_is_logged_without_the_key(
     )
 
 
+JWT = f"eyJ0eXAi.{'a1-_' * 20}"
+CREDS = f"-----BEGIN NATS USER JWT-----\n{JWT}\n------END NATS USER JWT------\n\nSU{'A' * 56}\n"
+SEARCH = {"url": "https://es", "index": "i"}
+TABLE, LOGIN = {"table": "t"}, "connection_string"
+BROKERS = {"brokers": "b:9092", "topic": "t"}
 SECRETS = [
-    (("webhook", {"auth_token": "Bearer t0k3n-of-ours"}), ["t0k3n-of-ours"]),
-    (
-        ("elasticsearch", {"url": "https://me:p%40ss-word@es:9200", "index": "i"}),
-        ["p@ss-word", "p%40ss-word", "bWU6cEBzcy13b3Jk"],
-    ),
-    (
-        (
-            "elasticsearch",
-            {"url": "https://es", "index": "i", "username": "me", "password": "pass1"},
-        ),
-        ["pass1", "bWU6cGFzczE="],
-    ),
-    (("mysql", {"dsn_string": "me:se:cr@et@tcp(db:3306)/x", "table": "t"}), ["se:cr@et"]),
-    (
-        ("postgres", {"connection_string": r"host=db password='it\'s one' user=me", "table": "t"}),
-        ["it's one"],
-    ),
-    (
-        ("postgres", {"connection_string": r"host=db password=it\'s\ two user=me", "table": "t"}),
-        ["it's two"],
-    ),
-    (
-        (
-            "postgres",
-            {"connection_string": "postgres://db/x?user=me&password=s%20cret", "table": "t"},
-        ),
-        ["s cret", "s%20cret"],
-    ),
-    (
-        ("postgres", {"connection_string": "postgresql://me:s%20cret@db/x", "table": "t"}),
-        ["s cret", "s%20cret"],
-    ),
+    ("amqp", {"url": "amqp://me:p%40ss-word@mq"}, ["p@ss-word", "p%40ss-word"]),
+    ("kafka", {**BROKERS, "sasl": "on", "sasl_username": "me", "sasl_password": "o/n3"}, ["o/n3"]),
+    ("mqtt", {"broker": "wss://mq/mqtt?token=a/b+c", "topic": "t"}, ["token=a/b+c"]),
+    ("mqtt", {"broker": "tcp://mq", "topic": "t", "username": "me", "password": 'o"e/'}, ['o"e/']),
+    ("mysql", {"dsn_string": "me:se:cr@et@tcp(db:3306)/x", "table": "t"}, ["se:cr@et"]),
+    ("nats", {"address": "n", "subject": "s", "token": "<t0ken>"}, ["<t0ken>"]),
+    ("nats", {"address": "n", "subject": "s", "user_credentials": CREDS}, [JWT, f"SU{'A' * 56}"]),
+    ("nsq", {"nsqd_address": "q:4150", "topic": "t", "auth_secret": "a&b/c"}, ["a&b/c"]),
+    ("redis", {"address": "r", "key": "k", "user": "me", "password": "ö/ö/"}, ["ö/ö/"]),
+    ("webhook", {"endpoint": "https://h/", "auth_token": "Bearer t0/k3n+"}, ["t0/k3n+"]),
+    ("elasticsearch", {**SEARCH, "url": "https://me:p%40ss-word@es"}, ["p@ss-word", "p%40ss-word"]),
+    ("elasticsearch", {**SEARCH, "url": "https://me:p%40ss-word@es"}, ["bWU6cEBzcy13b3Jk"]),
+    ("elasticsearch", {**SEARCH, "username": "me", "password": "pass1"}, ["pass1", "bWU6cGFzczE="]),
+    ("elasticsearch", {**SEARCH, "api_key": "id:?>~key"}, ["id:?>~key", "aWQ6Pz5+a2V5"]),
+    ("postgres", {**TABLE, LOGIN: r"host=db password='it\'s one' user=me"}, ["it's one"]),
+    ("postgres", {**TABLE, LOGIN: r"host=db password=it\'s\ two user=me"}, ["it's two"]),
+    ("postgres", {**TABLE, LOGIN: "postgres://db/x?password=s%20cret"}, ["s cret", "s%20cret"]),
+    ("postgres", {**TABLE, LOGIN: "postgresql://me:s%20cret@db/x"}, ["s cret", "s%20cret"]),
 ]
 
 
-@pytest.mark.parametrize(("target", "parts"), SECRETS)
+@pytest.mark.parametrize(("kind", "texts", "parts"), SECRETS)
 def test_a_secret_that_a_server_repeats_is_hidden(
-    target: tuple[str, dict[str, str]], parts: list[str]
+    kind: str, texts: dict[str, str], parts: list[str]
 ) -> None:
-    kind, texts = target
-    required = {"endpoint": "https://hooks.example/"} if kind == "webhook" else {}
-    settings = read(targets.load(kind).Settings, required | texts)
+    secrets = secret_values(read(targets.load(kind).Settings, texts))
     for part in parts:
-        found: dict[int, DeliveryError] = {
-            0: Retryable(f"answered 401: no user with '{part}', sorry")
-        }
-        redact([event("a.jpg")], found, secret_values(settings))
-        assert str(found[0]) == "answered 401: no user with '***', sorry"
+        as_json = json.dumps(part)[1:-1]
+        for written in (part, quote(part), html.escape(part), as_json, as_json.replace("/", r"\/")):
+            error = Rejected(f"no user with '{written}', sorry")
+            redact([event("a.jpg")], {0: error}, secrets)
+            assert str(error) == "no user with '***', sorry"
+
+
+def test_the_secrets_of_each_kind_are_looked_at() -> None:
+    assert {kind for kind, _, _ in SECRETS} == set(targets.kinds())
 
 
 def test_a_url_without_a_login_is_shown() -> None:
-    settings = read(
-        targets.load("elasticsearch").Settings, {"url": "https://es:9200", "index": "i"}
-    )
+    settings = read(targets.load("elasticsearch").Settings, SEARCH)
     assert secret_values(settings) == frozenset()
 
 
-def test_a_dead_letter_has_a_reason_without_the_secret() -> None:
-    bench = Bench(only({"a.jpg": Rejected("who is Bearer s3cret-token?")}))
-    bench.target.settings = read(
-        targets.load("webhook").Settings,
-        {"endpoint": "https://hooks.example/", "auth_token": "s3cret-token"},
-    )
-    bench(message("1", ["a.jpg"]))
-    assert [dead.reason for dead in bench.queue.dead] == ["who is Bearer ***?"]
+def test_a_dead_letter_has_neither_key_nor_secret() -> None:
+    error = Rejected("who is Bearer s3cret-token with 'payroll.pdf'?")
+    error.answer = str(error)
+    bench = Bench(only({"payroll.pdf": error}))
+    login = {"endpoint": "https://hooks.example/", "auth_token": "s3cret-token"}
+    bench.target.settings = read(targets.load("webhook").Settings, login)
+    outcome = bench(message("1", ["payroll.pdf", "fine.pdf"]))
+    (dead,) = bench.queue.dead
+    assert {dead.reason, dead.answer, str(outcome.reason)} == {"who is Bearer *** with '***'?"}

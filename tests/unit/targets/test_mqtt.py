@@ -125,14 +125,6 @@ def test_packets_are_complete_wherever_the_stream_is_cut() -> None:
         assert not received
 
 
-@pytest.mark.parametrize(
-    "stream", [b"HTTP/1.1", b"\x42\x02", b"\x40\xff\xff\xff\xff\x01", b"\x40\xff\xff\xff\x7f"]
-)
-def test_data_that_is_not_a_packet_is_malformed(stream: bytes) -> None:
-    with pytest.raises(Malformed):
-        protocol.take_packet(bytearray(stream))
-
-
 def test_properties_of_every_type_are_decoded() -> None:
     body = bytearray()
     body += b"\x13\x00\x05" + b"\x21\x00\x14" + b"\x24\x01" + b"\x27\x00\x01\x00\x00"
@@ -251,27 +243,25 @@ def test_broker_with_a_receive_maximum_of_zero_gets_one_at_a_time() -> None:
     assert batch.unconfirmed == {0}
 
 
-DISCONNECT = b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883"
-
-
-def test_reason_of_a_disconnect_is_reported() -> None:
-    batch = batch_of(2)
-    with pytest.raises(Refused) as refused:
-        batch.send(connection(DISCONNECT), 1, soon())
-    assert batch.unconfirmed == {0, 1}
-    assert str(delivery_error(refused.value, "there")) == (
-        "there: server moved (0x9D) other:883; set broker to that server"
-    )
-
-
-@pytest.mark.parametrize("end", [DISCONNECT, b"HTTP", b"\x40\x00", b"\x40\xff\xff\xff\x7f"])
-def test_what_arrives_before_the_end_of_a_session_counts(end: bytes) -> None:
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        (b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883", "server moved (0x9D) other:883; set broker to"),
+        (b"HTTP/1.1", "HTTP/1.1"),
+        (b"\x42\x02", r"b'B\x02'"),
+        (b"\x40\xff\xff\xff\xff\x01", "a length of more than four bytes"),
+        (b"\x40\x00", "an acknowledgement without a packet id"),
+        (b"\x40\xff\xff\xff\x7f", "a packet that is too long"),
+    ],
+)
+def test_what_arrives_before_the_end_of_a_session_counts(end: bytes, reason: str) -> None:
     batch = batch_of(4)
     answers = b"\x40\x03\x00\x01\x97" + PUBACK + b"\x00\x02" + end
-    with pytest.raises((Refused, Malformed)):
+    with pytest.raises((Refused, Malformed)) as raised:
         batch.send(connection(answers, in_flight=3), 1, soon())
     assert outcomes(batch.failures) == {0: Throttled}
     assert batch.unconfirmed == {2, 3}
+    assert reason in str(delivery_error(raised.value, "there"))
 
 
 @pytest.mark.parametrize(

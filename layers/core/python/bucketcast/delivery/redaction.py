@@ -6,6 +6,7 @@ attributes of dead letters and to the terminal, none of which may hold an event 
 (`docs/operations.md`).
 """
 
+import html
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ _QUOTES = "\"'`\u2018\u2019\u201c\u201d"
 def redact(
     events: Sequence[Event], failures: Mapping[int, DeliveryError], secrets: Collection[str] = ()
 ) -> None:
-    """Redact and shorten the errors of these events; `secrets` are those of the target.
+    """Redact the errors of these events, and shorten their texts; `secrets` are the target's.
 
     One error may belong to several positions. It stays the same object.
     """
@@ -38,12 +39,12 @@ def redact(
         indexes.setdefault(id(error), []).append(index)
         errors[id(error)] = error
     for id_, error in errors.items():
-        text = str(error)
-        redacted = shorten(
-            hide_data(hide_secrets(text, secrets), (events[index] for index in indexes[id_]))
-        )
+        own, text = [events[index] for index in indexes[id_]], str(error)
+        redacted = shorten(hide_data(hide_secrets(text, secrets), own))
         if redacted != text:
             error.args = (redacted, *error.args[1:])
+        if error.answer:
+            error.answer = hide_data(hide_secrets(error.answer, secrets), own)
 
 
 def hide_data(text: str, events: Iterable[Event]) -> str:
@@ -60,7 +61,8 @@ def hide_data(text: str, events: Iterable[Event]) -> str:
 
 def hide_secrets(text: str, secrets: Collection[str]) -> str:
     """Return the text with these secrets hidden, also one that the server cut."""
-    for value in sorted(secrets, key=len, reverse=True):
+    spellings = {each for secret in secrets for each in _spellings(secret)}
+    for value in sorted(spellings, key=len, reverse=True):
         if _is_in(value, text):
             text = text.replace(value, HIDDEN)
             text = _pattern(value).sub(HIDDEN, text)
@@ -117,11 +119,13 @@ def _values(event: Event) -> Iterator[str]:
 
 
 def _spellings(text: str) -> Iterator[str]:
-    """Yield a text as it is, URL-encoded, and as JSON."""
+    """Yield a text as it is, URL-encoded, as HTML, and as JSON."""
     yield text
     if text.isascii() and text.isalnum():
         return
     plain = text.encode(errors="replace")
     yield from {quote(plain), quote(plain, safe=""), quote_plus(plain), quote_plus(plain, safe="/")}
+    yield html.escape(text)
     for ascii_only in (True, False):
-        yield json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        encoded = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        yield from (encoded, encoded.replace("/", r"\/"))

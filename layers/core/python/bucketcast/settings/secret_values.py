@@ -1,13 +1,13 @@
-"""The secret texts in a target's settings, as servers may repeat them in an error."""
+"""The secret texts in a target's settings, as they go over the wire."""
 
 import dataclasses
 import re
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
-from bucketcast.settings.types import LoginUrl, Secret
+from bucketcast.settings.types import LoginUrl, Secret, SecretPem, SecretSeed
 
 SHORTEST = 4
 """Shorter texts may be part of any word, and are not hidden."""
@@ -17,17 +17,19 @@ _KEYWORD = re.compile(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\]|\\.)
 """The password of a connection string of PostgreSQL."""
 _CREDENTIALS = re.compile(r"\w+ (\S+)")
 """The value of an Authorization header with its scheme."""
+_PART = re.compile(r"[\w.+/=-]{40,}")
+"""A part of a file with several, such as the JWT of a user of NATS."""
 
 
 def secret_values(settings: Any) -> frozenset[str]:
-    """Return the secrets of these settings and the passwords in them, also encoded."""
+    """Return the secrets of these settings and those in them, also as HTTP sends them."""
     if not dataclasses.is_dataclass(settings):
         return frozenset()
     user = str(getattr(settings, "username", ""))
     secrets = set[str]()
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
-        if isinstance(value, Secret):
+        if isinstance(value, Secret) and value:
             secrets.update(_values(value, user))
     return frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
 
@@ -38,21 +40,23 @@ def _values(value: Secret, user: str) -> Iterator[str]:
     if login:
         yield from _password(unquote(login[1]), login[2])
     elif isinstance(value, LoginUrl):
-        return  # it has no login, and is no secret
+        yield text.partition("?")[2]
+        return  # it has no login, and the rest is no secret
     if keyword := _KEYWORD.search(text):
         yield from _password(user, re.sub(r"\\(.)", r"\1", keyword[1] or keyword[2] or ""))
     if credentials := _CREDENTIALS.fullmatch(text):
         yield credentials[1]
-    yield text
-    if user:
-        yield _basic(user, text)
+    if isinstance(value, SecretPem | SecretSeed):
+        yield from _PART.findall(text)
+    # HTTP sends an API key with its id in Base64, and a password with its user.
+    yield from (text, _base64(text), _base64(f"{user}:{text}"))
 
 
 def _password(user: str, password: str) -> Iterator[str]:
-    """Yield a password as written, decoded and encoded, and as HTTP's Basic sends it."""
+    """Yield a password as written and decoded, and as HTTP's Basic sends it."""
     plain = unquote(password)
-    yield from (password, plain, quote(plain, safe=""), _basic(user, plain))
+    yield from (password, plain, _base64(f"{user}:{plain}"))
 
 
-def _basic(user: str, password: str) -> str:
-    return b64encode(f"{user}:{password}".encode()).decode()
+def _base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
