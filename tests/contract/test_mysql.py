@@ -13,7 +13,6 @@ import pytest
 
 from bucketcast.errors import (
     NotConnected,
-    Rejected,
     Retryable,
     TimedOut,
 )
@@ -277,5 +276,5 @@ def test_the_servers_own_sql_mode_changes_nothing(mysql: MysqlServer) -> None:
     modes = "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
     with global_variable(mysql, "sql_mode", modes), target(mysql) as mirror:
         assert mirror.send([event('it\'s \\ "so"', 1, etag="\\'")]) == {}
-        assert type(refusal(mirror, [event("x" * 4000, 2)])) is Rejected
+        assert "(1406)" in str(refusal(mirror, [event("x" * 4000, 2)]))
     assert rows(mysql.received()) == {'uploads/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}

@@ -4,20 +4,25 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from bucketcast import targets
 from bucketcast.delivery.verdict import Answers as AnswersOfAPart
 from bucketcast.delivery.verdict import possible_faults_of_settings
-from bucketcast.errors import DeliveryError, Rejected
+from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.settings.options import options_of
 from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of
 from bucketcast.targets.elasticsearch.errors import Error, of_document
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
 from bucketcast.targets.nsq.batch import Limits
+from bucketcast.targets.redis import errors as redis
+from bucketcast.targets.webhook import errors as webhook
+from bucketcast.targets.webhook.batch import _beside_others
 from tests.unit.delivery.bench import PLAIN
 from tests.unit.delivery.test_verdict import part
 from tests.unit.targets.answers import OF_LIBRARIES, OF_SERVERS
+from tests.unit.targets.answers_of_stores import REDIS, WEBHOOK
 
 
 def listed(kind: str) -> Answers:
@@ -51,10 +56,105 @@ def test_an_answer_for_other_settings_names_one(kind: str) -> None:
     declared: Any = targets.load(kind).Settings
     keys = [*options_of(declared), "topic", "stream", "packet"]
     for each in listed(kind).own:
-        if each.verdict is Verdict.SETTINGS:
+        if each.verdict in (Verdict.SETTINGS, Verdict.ROW):
             assert any(key in each.hint for key in keys), each
-        elif each.verdict is not Verdict.AGAIN:
-            assert each.codes or each.words
+
+
+FAULTS = {
+    "mysql": {"no time": "1292", "no JSON": "3140", "too deep for any JSON": "3157"},
+    "postgres": {
+        "no time": "22007 22008",
+        "no JSON": "22P02",
+        "a NUL, which no text holds": "22021 22P05",
+        "too large": "54000",
+    },
+}
+"""What is wrong with an event that no table of this database would take, and the codes of that."""
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_what_a_repair_of_the_table_cures_is_not_dead_lettered(kind: str) -> None:
+    own = [each.codes for each in listed(kind).own if each.verdict is Verdict.EVENT]
+    assert sorted(" ".join(own).split()) == sorted(" ".join(FAULTS[kind].values()).split())
+
+
+@pytest.mark.parametrize(
+    ("numbers", "state", "text"),
+    [
+        ("1062 1022 1169 1586", "23505", "another unique index"),
+        ("1048 1216 1217 1451 1452", "23503", "a foreign key"),
+        ("3819 4025 1526", "23514", "a check, or no partition"),
+        ("1265 1406", "22001", "a text that is too long"),
+        ("1264 1690", "22003", "a number out of range"),
+        ("1366", "22P05", "character has no equivalent in encoding"),
+        ("1292", "22008", "Incorrect datetime value"),
+        ("3140", "22P02", "invalid input syntax for type json"),
+        ("1644", "P0001", "a trigger"),
+        ("1205", "55P03", "a lock"),
+    ],
+)
+def test_both_databases_mean_the_same(numbers: str, state: str, text: str) -> None:
+    found = listed("postgres").find(text, [state, state[:2]])
+    same = [listed("mysql").find(text, [number]) for number in numbers.split()]
+    assert found
+    assert [each and each.verdict for each in same] == [found.verdict] * len(same)
+
+
+_HTTP = "webhook elasticsearch"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "codes", "text", "verdict"),
+    [
+        (_HTTP, "400", "400 Bad Request The SSL certificate error nginx", "LOGIN"),
+        (_HTTP, "400", "No required SSL certificate was sent", "LOGIN"),
+        (_HTTP, "495 496 407", "", "LOGIN"),
+        (_HTTP, "400", "The plain HTTP request was sent to HTTPS port", "SETTINGS"),
+        (_HTTP, "400", "Client sent an HTTP request to an HTTPS server.", "SETTINGS"),
+        ("elasticsearch", "index_create_block_exception", "", "AGAIN"),
+        ("elasticsearch", "strict_dynamic_mapping_exception", "", "SETTINGS"),
+        ("amqp", "530", "refused for user 'u': connection limit (9) is reached", "SLOWER"),
+        ("mysql", "3118 3955 1524", "", "LOGIN"),
+        ("mysql", "1047", "WSREP has not yet prepared node", "AWAY"),
+        ("nsq", "E_BAD_BODY E_BAD_MESSAGE", "MPUB invalid body size 1", "AGAIN"),
+        ("postgres", "42501", "new row violates row-level security policy for table", "ROW"),
+    ],
+)
+def test_what_servers_say_of_the_target(kinds: str, codes: str, text: str, verdict: str) -> None:
+    for answers in map(listed, kinds.split()):
+        found = [answers.find(text, [code]) for code in codes.split()]
+        assert {each and each.verdict for each in found} == {Verdict[verdict]}
+
+
+NAMES = (
+    "access to vhost, internal exchange, message size, rate-limits, reserved prefix",
+    "fire alert, job timed out, CERTIFICATE_VERIFY_FAILED, SSL certificate, private key",
+    "Document contains secrets, mapper [1]",
+)
+"""Texts that users write, and servers repeat."""
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_what_a_user_writes_has_no_verdict(kind: str) -> None:
+    answers = listed(kind)
+    codes = {code for each in answers.own for code in each.codes.split()}
+    librarys = {code for code in codes if code.startswith(("_", "unreachable"))}
+    for code in (codes | {"520", "99999", "engine_exception"}) - librarys:
+        for name in NAMES:
+            assert answers.find(f"it refused '{name}' of x", [code]) == answers.find("", [code])
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_only_an_alert_about_the_certificate_wants_another_one(kind: str) -> None:
+    alerts = ("bad certificate", "unknown ca", "certificate required", "internal error")
+    codes = ("SSLError", "HTTPError", "unreachable", "2013", "56")  # of the clients' libraries
+    found = [listed(kind).find(f"[SSL] tlsv1 alert {alert} (_ssl.c:1)", codes) for alert in alerts]
+    assert [each and each.verdict for each in found] == [*[Verdict.LOGIN] * 3, Verdict.AWAY]
+
+
+def test_the_code_of_a_scripts_command_counts() -> None:
+    text = "Error running script (call to f_a): @user_script:12: @user_script: 12: -READONLY no"
+    assert isinstance(redis.delivery_error(ResponseError(text), REDIS, "h"), NotConnected)
 
 
 def is_its_size(error: DeliveryError) -> bool:
@@ -70,9 +170,8 @@ def test_what_a_server_refuses_for_good_may_be_due_to_the_settings(kind: str) ->
             assert is_its_size(error) == (code == "413"), code
 
 
-@pytest.mark.parametrize("type_", ["mapper_parsing_exception", "strict_dynamic_mapping_exception"])
-def test_a_document_that_an_index_refuses_may_be_due_to_the_settings(type_: str) -> None:
-    error = of_document(400, Error(type_, "it"))
+def test_a_document_that_an_index_refuses_may_be_due_to_the_settings() -> None:
+    error = of_document(400, Error("mapper_parsing_exception", "it"))
     assert (type(error), is_its_size(error)) == (Rejected, False)
 
 
@@ -88,6 +187,11 @@ def test_a_document_that_an_index_refuses_may_be_due_to_the_settings(type_: str)
 def test_an_event_that_is_too_large_is_no_fault_of_the_settings(error: DeliveryError) -> None:
     """It would block a queue in order."""
     assert (type(error), is_its_size(error)) == (Rejected, True)
+
+
+def test_an_answer_beside_others_is_logged_too() -> None:
+    error = webhook.connection_error(WEBHOOK, 199, "it", guard=None)
+    assert (error.unlisted, _beside_others(error).unlisted) == ("199", "199")
 
 
 LIST = Answers(

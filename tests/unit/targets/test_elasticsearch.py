@@ -279,9 +279,6 @@ def test_a_search_waits_longer_for_rows_than_for_tombstones(
     ("status", "body", "expected"),
     [
         (503, b'{"error":{"type":"search_phase_execution_exception"}}', Retryable),
-        (503, b'{"error":{"type":"no_shard_available_action_exception"}}', Retryable),
-        (503, b'{"error":{"type":"unavailable_shards_exception"}}', Retryable),
-        (503, b'{"error":{"type":"process_cluster_event_timeout_exception"}}', Retryable),
         (503, b'{"error":{"type":"master_not_discovered_exception"}}', NotConnected),
         (503, b'{"error":{"type":"cluster_manager_not_discovered_exception"}}', NotConnected),
         (503, b'{"error":{"type":"cluster_block_exception"}}', NotConnected),

@@ -64,6 +64,7 @@ class DeliveryError(BucketcastError):
     `may_be_settings`: with a wrong address, or a wrong table, a server says so of all events.
     `stage` is how far the try came: connect, login, send or answer. `answer` is what the server
     said, as far as it is kept. `unlisted` is the code of an answer that has no verdict.
+    `alone`: the answer is about one event; others of its batch may be taken.
     """
 
     hint: str = ""
@@ -72,6 +73,7 @@ class DeliveryError(BucketcastError):
     stage: str = "answer"
     answer: str = ""
     unlisted: str = ""
+    alone: bool = False
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:

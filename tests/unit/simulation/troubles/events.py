@@ -155,7 +155,7 @@ CELLS = (
         Bounds(tries=60, dead=(10, 10), reason="timeout"),
     ),
     _event("a webhook refuses it", Webhook, Answer.REFUSED, "answered 422", tries=1),
-    _event("a database refuses it", Table, Answer.REFUSED, "check constraint"),
+    _event("a database refuses it", Table, Answer.REFUSED, "Unicode escape"),
     _event(_DIES.format("webhook"), Webhook, Answer.CRASH, "function", beside=FEW),
     _event(_DIES.format("database"), Table, Answer.CRASH, "function", beside=FEW),
     _event(

@@ -228,7 +228,7 @@ class Table(TableTarget[Any]):
         Answer.READ_ONLY: ("25006", "cannot execute INSERT in a read-only transaction"),
         Answer.BUSY: ("53200", "out of memory"),
         Answer.THROTTLED: ("53300", "too many connections"),
-        Answer.REFUSED: ("23514", "violates check constraint"),
+        Answer.REFUSED: ("22P05", "unsupported Unicode escape sequence"),
         Answer.TOO_LARGE: ("54000", "index row size exceeds the maximum"),
     }
 
@@ -247,7 +247,7 @@ class Table(TableTarget[Any]):
             error = postgres.delivery_error(
                 _ServerError(*found) if found else OSError("refused"), "there"
             )
-            if found and found[0].startswith(postgres.OF_A_ROW):
+            if error.alone:
                 return error
             raise error
         self._server.take(events)

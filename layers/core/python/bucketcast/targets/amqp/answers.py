@@ -9,7 +9,7 @@ _CONNECTION_LIMIT = "raise the limit, or lower max_concurrency: each function ke
 _PASSIVE = "or leave exchange_type empty to take it as it is"
 
 ANSWERS = Answers(
-    Answer(Verdict.SLOWER, "403 530", _CONNECTION_LIMIT, ("limit",)),
+    Answer(Verdict.SLOWER, "403 530", _CONNECTION_LIMIT, ("connection limit (", "limit of (")),
     Answer(Verdict.LOGIN, "403", "see user and password in url", ("Login was refused",)),
     Answer(
         Verdict.LOGIN,
@@ -21,19 +21,19 @@ ANSWERS = Answers(
         Verdict.SETTINGS,
         "403",
         "only other exchanges may publish there: name another",
-        ("internal exchange",),
+        ("publish to internal exchange",),
     ),
     Answer(
         Verdict.SETTINGS,
         "403",
         "name another exchange, or leave exchange_type empty",
-        ("reserved prefix",),
+        ("contains reserved prefix",),
     ),
     Answer(
         Verdict.LOGIN,
         "403 530",
         "let the user into it, or name another as the path of url",
-        ("access to vhost",),
+        ("access to vhost '",),
     ),
     Answer(
         Verdict.LOGIN,
@@ -44,7 +44,7 @@ ANSWERS = Answers(
         Verdict.SETTINGS, "402 530", "make the virtual host, or name another as the path of url"
     ),
     Answer(Verdict.SETTINGS, "404", "make it, or set exchange_type, and it is made"),
-    Answer(Verdict.HALVE, "406", words=("message size",)),
+    Answer(Verdict.HALVE, "406", words=("larger than",)),
     Answer(
         Verdict.SETTINGS,
         "406",

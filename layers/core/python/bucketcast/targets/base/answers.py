@@ -33,10 +33,12 @@ class Verdict(Enum):
     EVENT = "its own fault: dead-lettered", Rejected
     HALVE = "too large: halved, alone dead-lettered", TooLargeError
     SETTINGS = "waits for settings, here or there", Retryable
+    ROW = "waits for another table, alone", Retryable
     LOGIN = "waits for a login or right", NotAuthorized
     SLOWER = "waits as asked", Throttled
     AWAY = "nobody there: all wait", NotConnected
     SILENT = "no answer: sent again", TimedOut
+    LOCKED = "waits for a lock", TimedOut
     AGAIN = "sent again, alone", Retryable
 
     def __init__(self, fate: str, error: type[DeliveryError]) -> None:
@@ -47,12 +49,13 @@ class Verdict(Enum):
 class Answer(NamedTuple):
     """Answers with one verdict: those with one of the `codes`, and one of the `words` if given.
 
-    `codes` are separated by spaces; `1-3` are three. Without codes a word is enough. `hint` says
-    what to do, with keys of the settings in braces for their values.
+    `codes` are separated by spaces; `1-3` are three. Words are those that a server or library
+    writes with these codes: a text may also hold a user's. `hint` says what to do, with keys of the
+    settings in braces for their values.
     """
 
     verdict: Verdict
-    codes: str = ""
+    codes: str
     hint: str = ""
     words: Sequence[str] = ()
 
@@ -61,14 +64,20 @@ class Answer(NamedTuple):
         """The codes, and the words in brackets, for the kind's page."""
         codes = ", ".join(f"`{code}`" for code in self.codes.split())
         words = ", ".join(word.strip() for word in self.words)
-        return f"{codes} ({words})" if codes and words else codes or words
+        return f"{codes} ({words})" if words else codes
 
 
-def of_connections(server: str, address: str, suits: str) -> tuple[Answer, ...]:
+REFUSED_CERTIFICATE = (" alert bad cert", " alert cert", " alert handshake", " alert unknown ca")
+"""The words of the TLS alerts of a server that wants another client's certificate."""
+
+
+def of_connections(server: str, address: str, suits: str, wrapped: str = "") -> tuple[Answer, ...]:
     """Return what every connection can meet on its way to the server that the key `address` names.
 
-    `suits` asks if the port and the keys for encryption suit each other.
+    `suits` asks if the port and the keys for encryption suit each other. `wrapped` are the codes
+    that the library gives the errors of its socket.
     """
+    tls = f"SSLError ConnectionError {wrapped}"
     trust = (
         f"set cert_authority to the authority that signed {server}'s certificate, and {address} to "
         "a name in it"
@@ -77,13 +86,24 @@ def of_connections(server: str, address: str, suits: str) -> tuple[Answer, ...]:
     reach = f"is {address} right, does its network let this function in, and {suits}"
     ended = f"{suits} Does {server} want a client certificate?"
     return (
-        Answer(Verdict.AWAY, hint=trust, words=("CERTIFICATE_VERIFY_FAILED",)),
-        Answer(Verdict.LOGIN, hint=mutual, words=(" alert ",)),  # TLS refuses the certificate
-        Answer(Verdict.AWAY, hint=suits, words=("WRONG_VERSION_NUMBER",)),
+        Answer(Verdict.AWAY, tls, trust, ("CERTIFICATE_VERIFY_FAILED",)),
+        Answer(Verdict.LOGIN, tls, mutual, REFUSED_CERTIFICATE),
+        Answer(Verdict.AWAY, tls, suits, ("WRONG_VERSION_NUMBER",)),
         Answer(Verdict.SILENT, "TimeoutError", reach),
         Answer(Verdict.AWAY, "ConnectionRefusedError", f"is {address} right, and does it run?"),
         Answer(Verdict.AWAY, "ConnectionError SSLError", ended),
         Answer(Verdict.AWAY, "OSError"),
+    )
+
+
+def of_http(address: str) -> tuple[Answer, ...]:
+    """Return what a proxy answers before the HTTP server that the key `address` names."""
+    certificate = "it wants a client certificate that it trusts: see client_cert, client_key"
+    plain = ("plain HTTP request was sent", "HTTP request to an HTTPS")
+    return (
+        Answer(Verdict.LOGIN, "400", certificate, ("SSL certificate error", "No required SSL")),
+        Answer(Verdict.LOGIN, "495 496", certificate),
+        Answer(Verdict.SETTINGS, "400", f"set {address} to https", plain),
     )
 
 
@@ -101,9 +121,8 @@ class Answers:
     def find(self, text: str, codes: Collection[str]) -> Answer | None:
         """Return the answer with this text and one of these codes; None if it is on no list."""
         for answer, listed in self._rows:
-            if (not listed or not listed.isdisjoint(codes)) and (
-                not answer.words or any(word in text for word in answer.words)
-            ):
+            written = not answer.words or any(word in text for word in answer.words)
+            if written and not listed.isdisjoint(codes):
                 return answer
         return None
 
@@ -134,7 +153,9 @@ class Answers:
             kind = NotConnected
         if not connecting and answer in self._connections:
             hint = ""
-        return kind.hinted(f"{where}: {text}", hint)
+        found = kind.hinted(f"{where}: {text}", hint)
+        found.alone = answer.verdict in (Verdict.EVENT, Verdict.ROW, Verdict.LOCKED)
+        return found
 
 
 def codes_of(error: BaseException) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pa
 
 EXAMPLE: Final = "arn:aws:rds-db:eu-west-1:111122223333:dbuser:db-ABCDEFGHIJKL01234/bucketcast"
 LAST_PORT: Final = 65_535
+ROW: Final = "alter the column, constraint, policy or trigger of the table that refuses it"
+OTHER_INDEX: Final = "drop the table's other unique index"
 OTHER_TABLE: Final = "the table, or the guard beside it, is not as the target makes it"
 FULL: Final = "lower max_open_connections, or let the server take more"
 DEPRECATED_KEYS: Final = ("host", "port", "username", "password", "database")

@@ -19,10 +19,9 @@ filled.
 * `access`: a document for each event, with an id that the server assigns. A repeated delivery adds
   a second document.
 
-Documents are written in bulk, and each is confirmed separately. In an index that has too many
-fields, an event is retried. Searches find a document after the index's `refresh_interval` (default
-1 s). Do not delete an `access` index in use: the server itself would
-create it again, with inferred mappings, until the function restarts.
+Searches find a document after the index's `refresh_interval` (default 1 s). Do not delete an
+`access` index in use: the server itself would create it again, with inferred mappings, until the
+function restarts.
 
 The user needs, on `<index>` and for `namespace` on `<index>-guard`: `create_index`,
 `view_index_metadata`, `read` and `write` (OpenSearch's security plugin: `create_index`, `get`,

@@ -5,7 +5,7 @@ status counts where the body names no type; of a type that is not listed, up to 
 `TYPE/503` is that type with a 502 or 503, from a cluster that cannot answer at all.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections, of_http
 
 BLOCKED = (
     "free space on its disks, or take the block away (index.blocks.* set to null): nothing is lost"
@@ -13,33 +13,34 @@ BLOCKED = (
 _LOGIN = (
     "see the login (in url, username with password, api_key or iam_resource), and what it may do"
 )
-_CERTIFICATE = "the server wants a client certificate that it trusts: see client_cert, client_key"
 _SUITS = "does its scheme (http, https) suit the port?"
 _REACH = f"is url right, does its network let this function in, and {_SUITS}"
-_MAPPING = "mapper_parsing_exception document_parsing_exception strict_dynamic_mapping_exception"
+_STRICT = "strict_dynamic_mapping_exception"
+_MAPPING = "mapper_parsing_exception document_parsing_exception"
 
 ANSWERS = Answers(
     # Not the document is at fault but the index, whose limit can be raised.
     Answer(
         Verdict.AGAIN,
-        f"{_MAPPING} illegal_argument_exception",
+        f"{_MAPPING} {_STRICT} illegal_argument_exception",
         "raise index.mapping.total_fields.limit",
-        ("Limit of total fields",),
+        ("Limit of total fields [",),
     ),
+    Answer(Verdict.SETTINGS, _STRICT, "add the field to the mapping of the index"),
     Answer(Verdict.EVENT, _MAPPING),
     Answer(
         Verdict.EVENT,
         "illegal_argument_exception",
-        words=("mapper [", "Document contains"),
+        words=("cannot be changed from type", "immense term"),
     ),
-    Answer(Verdict.LOGIN, "400", _CERTIFICATE, ("SSL certificate",)),  # nginx's status
+    *of_http("url"),
     Answer(
         Verdict.AWAY,
         "cluster_block_exception/503 cluster_manager_not_discovered_exception/503"
         " master_not_discovered_exception/503",
     ),
-    Answer(Verdict.AGAIN, "cluster_block_exception", BLOCKED),
-    Answer(Verdict.LOGIN, "security_exception 401 403", _LOGIN),
+    Answer(Verdict.AGAIN, "cluster_block_exception index_create_block_exception", BLOCKED),
+    Answer(Verdict.LOGIN, "security_exception 401 403 407", _LOGIN),
     Answer(
         Verdict.SLOWER, "Retry-After 429 circuit_breaking_exception es_rejected_execution_exception"
     ),
@@ -49,7 +50,7 @@ ANSWERS = Answers(
     Answer(Verdict.SILENT, "504"),  # a proxy whose server is slow
     Answer(
         Verdict.AGAIN,
-        "304 400 402 404-412 414-418 421-426 428 431 451 500 501 505-508 510 511"
+        "304 400 402 404-406 408-412 414-418 421-426 428 431 451 500 501 505-508 510 511"
         " illegal_argument_exception index_closed_exception index_not_found_exception"
         " invalid_alias_name_exception invalid_index_name_exception no_shard_available_action"
         "_exception node_closed_exception parsing_exception process_cluster_event_timeout_exception"
@@ -57,9 +58,9 @@ ANSWERS = Answers(
         " unavailable_shards_exception validation_exception version_conflict_engine_exception",
     ),
     connections=(
-        Answer(Verdict.SILENT, hint=_REACH, words=("timed out",)),
+        Answer(Verdict.SILENT, "HTTPError", _REACH, ("timed out",)),
         Answer(Verdict.AWAY, "NewConnectionError", _REACH),  # a time-out, by its class
-        *of_connections("the server", "url", _SUITS),
+        *of_connections("the server", "url", _SUITS, "HTTPError"),
         Answer(Verdict.AWAY, "HTTPError", _REACH),
     ),
 )

@@ -13,9 +13,9 @@ producer is idempotent: its own retries write nothing twice. Messages that are n
 partition that has no leader, after 3 s. After five idle minutes, and after any failure, the next
 batch opens a new connection.
 
-The topic must exist, or the brokers must create it (`auto.create.topics.enable`). While it does
-not, or while the user may not write to it, events wait. The user needs WRITE and DESCRIBE on the
-topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.8, and CREATE if the topic is to be created.
+The topic must exist, or the brokers must create it (`auto.create.topics.enable`). The user needs
+WRITE and DESCRIBE on the topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.8, and CREATE if the
+topic is to be created.
 
 Events are sent in batches of up to 1 MB, and in smaller ones if the brokers refuse that
 (`max.message.bytes`); what they refuse alone is rejected.

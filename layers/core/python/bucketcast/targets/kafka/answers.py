@@ -1,9 +1,9 @@
 """What becomes of an event by what a broker answers, or librdkafka says (names with `_`).
 
-Words are librdkafka's, of what ends a connection.
+`unreachable` stands for each of librdkafka's texts of what ends a connection.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict
+from bucketcast.targets.base.answers import REFUSED_CERTIFICATE, Answer, Answers, Verdict
 
 _SUITS = "does tls = {tls} suit the port?"
 _SASL = "see sasl and sasl_mechanism, which have to suit the port"
@@ -13,18 +13,20 @@ RIGHTS = "the user needs WRITE and DESCRIBE on the topic"
 ANSWERS = Answers(
     Answer(
         Verdict.AWAY,
-        hint="set cert_authority to the authority that signed the brokers' certificates, and "
+        "unreachable",
+        "set cert_authority to the authority that signed the brokers' certificates, and "
         "brokers to names in them",
-        words=("certificate verify failed",),
+        ("certificate verify failed",),
     ),
     Answer(
         Verdict.LOGIN,
-        hint="does it want a client certificate, of an authority that it trusts? See "
+        "unreachable",
+        "does it want a client certificate, of an authority that it trusts? See "
         "client_tls_cert and client_tls_key",
-        words=(" alert ",),
+        REFUSED_CERTIFICATE,
     ),
-    Answer(Verdict.AWAY, hint=_SUITS, words=("SSL", "response size")),
-    Answer(Verdict.LOGIN, hint=_SASL, words=("SASL PLAIN mechanism", "SASL SCRAM")),
+    Answer(Verdict.AWAY, "unreachable", _SUITS, ("SSL", "response size")),
+    Answer(Verdict.LOGIN, "unreachable", _SASL, ("SASL PLAIN mechanism", "SASL SCRAM")),
     Answer(
         Verdict.LOGIN,
         "_AUTHENTICATION SASL_AUTHENTICATION_FAILED UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE",

@@ -23,11 +23,9 @@ def unreachable(name: str, last_error: str, settings: KafkaSettings, where: str)
     text = _timing_suffix.sub("", last_error)
     known = {str(Endpoint.of(broker, 9092)) for broker in settings.brokers}
     told = _advertised(text)
-    codes = ("advertised",) if told and told[1] not in known else (name or "_TIMED_OUT",)
-    text = text.replace("/bootstrap:", ":")
-    return _error(
-        where, text or "no broker answers, or none answers as Kafka does", codes, settings
-    )
+    code = "advertised" if told and told[1] not in known else name or "_TIMED_OUT"
+    text = text.replace("/bootstrap:", ":") or "no broker answers, or none answers as Kafka does"
+    return _error(where, text, ("unreachable", code), settings)
 
 
 def unconfirmed(seconds: float, where: str) -> TimedOut:

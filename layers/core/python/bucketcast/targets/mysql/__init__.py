@@ -35,9 +35,8 @@ name or `database.table`, in backquotes if it contains more than letters, digits
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
 
-A batch is one transaction. An event whose row is refused, or locked by another session for 3 s, is
-left out, and the others are written; before MySQL 8 and MariaDB 10.6, which cannot tell locked
-rows, the whole batch is tried again. An event larger than `max_allowed_packet` waits.
+A batch is one transaction. Rows that are refused, or locked for 3 s, are left out of it; before
+MySQL 8 and MariaDB 10.6, which cannot tell locked rows, the whole batch is tried again.
 
 The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELETE on the table, and
 all four on the guard; and CREATE if a table is to be created. Supported logins are
@@ -58,7 +57,7 @@ from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables
 from bucketcast.targets.mysql.client import Client, tls_context, upgrade
-from bucketcast.targets.mysql.errors import delivery_error, is_about_a_row
+from bucketcast.targets.mysql.errors import delivery_error
 from bucketcast.targets.mysql.names import Names
 from bucketcast.targets.mysql.settings import MysqlSettings, dsn
 
@@ -128,9 +127,9 @@ class Target(TableTarget[Client]):
                     connection.execute(sql.append(self._names, rows))
                     connection.commit()
             except MySQLError as error:
-                if not is_about_a_row(error):
-                    raise
                 refusal = delivery_error(error, self.where)
+                if not refusal.alone:
+                    raise
             else:
                 return None
             connection.rollback()

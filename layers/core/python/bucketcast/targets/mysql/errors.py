@@ -2,12 +2,11 @@
 
 from bucketcast.errors import DeliveryError
 from bucketcast.targets.base import iam
-from bucketcast.targets.base.answers import Verdict, codes_of
+from bucketcast.targets.base.answers import codes_of
 from bucketcast.targets.mysql.answers import ANSWERS
 
 LOCK_WAIT_TIMEOUT = 1205
 PARSE_ERROR = 1064
-_RAISED_BY_A_TRIGGER = 1644
 _LOGIN = (
     "another password, from another host, over TLS (tls=true in dsn_string) or with a client_cert?"
 )
@@ -17,14 +16,6 @@ def number(error: BaseException) -> int:
     """Return the error's number; 0 if the client library gave it none."""
     code = error.args[0] if error.args else 0
     return code if isinstance(code, int) else 0
-
-
-def is_about_a_row(error: Exception) -> bool:
-    """Return True if the server refused a row, or waited for one that is locked."""
-    code = number(error)
-    answer = ANSWERS.find("", [str(code)])
-    refused = answer is not None and answer.verdict is Verdict.EVENT
-    return refused or code in (LOCK_WAIT_TIMEOUT, _RAISED_BY_A_TRIGGER)
 
 
 def delivery_error(

@@ -52,8 +52,9 @@ ANSWERS = Answers(
     connections=(
         Answer(
             Verdict.AWAY,
-            hint="the server does not start with TLS: leave out tls_handshake_first",
-            words=("WRONG_VERSION_NUMBER",),
+            "SSLError",
+            "the server does not start with TLS: leave out tls_handshake_first",
+            ("WRONG_VERSION_NUMBER",),
         ),
         Answer(
             Verdict.SILENT,

@@ -21,24 +21,25 @@ ANSWERS = Answers(
     Answer(Verdict.SETTINGS, "E_BAD_TOPIC", "set topic to a name that nsqd accepts"),
     Answer(Verdict.AWAY, "E_INVALID", "set tls = on", ("TLS required",)),
     Answer(Verdict.SETTINGS, "E_AUTH_DISABLED", "leave out auth_secret"),
-    Answer(Verdict.HALVE, "E_BAD_BODY E_BAD_MESSAGE"),
     Answer(Verdict.AWAY, "E_BAD_PROTOCOL E_IDENTIFY_FAILED"),
     # nsqd cannot write, or ends; the last are for consumers.
     Answer(
         Verdict.AGAIN,
-        "E_AUTH_ERROR E_DPUB_FAILED E_INVALID E_MPUB_FAILED E_PUB_FAILED "
+        "E_AUTH_ERROR E_BAD_BODY E_BAD_MESSAGE E_DPUB_FAILED E_INVALID E_MPUB_FAILED E_PUB_FAILED "
         "E_BAD_CHANNEL E_FIN_FAILED E_REQ_FAILED E_SUB_FAILED E_TOUCH_FAILED",
     ),
     connections=(
         Answer(
             Verdict.AWAY,
-            hint="start it with --tls-cert and --tls-key, or set tls = off",
-            words=("offers no TLS",),
+            "OSError",
+            "start it with --tls-cert and --tls-key, or set tls = off",
+            ("offers no TLS",),
         ),
         Answer(
             Verdict.AWAY,
-            hint="nsqd_address must be nsqd's TCP address (4150), not that of HTTP (4151)",
-            words=("NSQ's protocol",),
+            "OSError",
+            "nsqd_address must be nsqd's TCP address (4150), not that of HTTP (4151)",
+            ("NSQ's protocol",),
         ),
         *of_connections("nsqd", "nsqd_address", _TLS),
     ),

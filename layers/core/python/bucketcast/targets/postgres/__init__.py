@@ -26,8 +26,8 @@ Missing tables are created as MinIO creates them; tables that MinIO filled can b
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
   appended; a repeated delivery adds a second row.
 
-A batch is one transaction. An event whose row is refused, or locked by another session for 3 s, is
-left out, and the others are written. The codes below are SQLSTATEs, or their first two characters.
+A batch is one transaction. Rows that are refused, or locked for 3 s, are left out of it. The codes
+below are SQLSTATEs, or their first two characters.
 
 The user needs CONNECT and TEMPORARY on the database and INSERT on the table; for `namespace` also
 SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on the schema if a
@@ -48,7 +48,7 @@ from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
 from bucketcast.targets.postgres.client import Client, connect, endpoints
-from bucketcast.targets.postgres.errors import delivery_error, is_about_a_row
+from bucketcast.targets.postgres.errors import delivery_error
 from bucketcast.targets.postgres.settings import PostgresSettings, login
 
 ROWS_PER_PART = 100
@@ -122,10 +122,11 @@ class Target(TableTarget[Client]):
                     rows = (sql.log_row(event, self.shape) for event in events)
                     connection.copy(sql.append(names), _parts(rows))
             except Error as error:
-                if not is_about_a_row(error):
+                refusal = delivery_error(error, self.where)
+                if not refusal.alone:
                     raise
                 connection.execute("rollback")
-                return delivery_error(error, self.where)
+                return refusal
         return None
 
     def _locked_keys(self, keys: Sequence[str]) -> list[str]:

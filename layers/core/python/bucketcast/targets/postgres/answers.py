@@ -2,11 +2,15 @@
 
 from bucketcast.targets.base import iam
 from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
-from bucketcast.targets.base.database import FULL, OTHER_TABLE
+from bucketcast.targets.base.database import FULL, OTHER_INDEX, OTHER_TABLE, ROW
 
 ANSWERS = Answers(
-    Answer(Verdict.SETTINGS, "23505", "drop the table's other unique index"),
-    Answer(Verdict.EVENT, "22 23 44 54"),
+    Answer(Verdict.ROW, "22P05", "the table needs a database in UTF8", ("has no equivalent",)),
+    Answer(Verdict.EVENT, "22007 22008 22021 22P05 54000"),
+    Answer(Verdict.EVENT, "22P02", words=("type json",)),
+    Answer(Verdict.ROW, "23505", OTHER_INDEX),
+    Answer(Verdict.ROW, "42501", ROW, ("row-level security",)),
+    Answer(Verdict.ROW, "22 23 44 54 P0", ROW),
     Answer(Verdict.SETTINGS, "3D", "make the database, or name another in connection_string"),
     Answer(Verdict.SETTINGS, "3F", "make the schema, or set search_path in connection_string"),
     Answer(Verdict.LOGIN, "42501", "grant it to the user of connection_string"),
@@ -22,14 +26,14 @@ ANSWERS = Answers(
         "target_session_attrs=read-write finds the one that does",
     ),
     Answer(Verdict.AWAY, "53300", FULL),
-    Answer(Verdict.SILENT, "55P03", "another session holds a lock for long"),
+    Answer(Verdict.LOCKED, "55P03", "another session holds a lock for long"),
     Answer(Verdict.SILENT, "57014", "is it overloaded? Or another session holds a lock for long"),
     Answer(Verdict.AWAY, "08 25P03 57"),
     Answer(Verdict.AWAY, "XX", "set channel_binding=disable", ("could not find digest",)),
     Answer(
         Verdict.AGAIN,
         "02 03 09 0A 0B 0F 0L 0P 0Z 10 20 21 24 25 26 27 2B 2D 2F 34 38 39 3B 40 53 55 58 72 F0 HV"
-        " P0 XX",
+        " XX",
     ),
     connections=(
         *of_connections(

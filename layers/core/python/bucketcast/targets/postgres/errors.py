@@ -6,18 +6,10 @@ from bucketcast.errors import DeliveryError
 from bucketcast.targets.base.answers import codes_of
 from bucketcast.targets.postgres.answers import ANSWERS
 
-OF_A_ROW = ("22", "23", "44", "54", "P0", "55P03")
-"""Errors and classes of errors that concern a row, not the whole batch; the last is a lock."""
-
 
 def sqlstate(error: BaseException) -> str:
     """Return the server's code of the error; "" if the error is not the server's."""
     return str(_fields(error).get("C", ""))
-
-
-def is_about_a_row(error: Exception) -> bool:
-    """Return True if the server refused a row, or waited for one that is locked."""
-    return sqlstate(error).startswith(OF_A_ROW)
 
 
 def delivery_error(error: BaseException, where: str, *, connecting: bool = False) -> DeliveryError:

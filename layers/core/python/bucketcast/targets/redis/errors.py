@@ -12,7 +12,8 @@ REQUIRED_RIGHTS = {
     "hash": "+eval +evalsha +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
     "list": "+rpush +ping +type",
 }
-_PREFIX = re.compile(r"[A-Z]+(?= |$)")
+_PREFIX = re.compile(r"(?:ERR )?(?:Error running script .*?: -)?([A-Z]+)(?= |$)")
+"""The code of an error; before Redis 7 that of a script's command is inside of its own."""
 _LUA_ERROR = re.compile(r"(?<!@)user_script:[0-9]+: (?!.*(SCRIPT KILL|not enough memory))")
 """A failure of Lua itself. The error of a command in the script, such as one without memory, has an
 @ before the script's name, or is the command's own."""
@@ -33,7 +34,7 @@ def delivery_error(
     return ANSWERS.error(
         where,
         text,
-        (*([prefix[0]] if prefix else []), *codes_of(error)),
+        (*([prefix[1]] if prefix else []), *codes_of(error)),
         connecting=connecting,
         key=settings.key,
         type=settings.type,

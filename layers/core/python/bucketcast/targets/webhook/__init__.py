@@ -27,7 +27,6 @@ The status of the response decides, see below. Beside the table:
 * No response within `timeout`, or no connection: the rest of the batch is not sent, which is no
   try. Requests in flight may still arrive. A connection that is lost while others get through
   counts as too many.
-* Redirects are not followed: nobody configured their hosts.
 
 A function begins with 8 requests in flight and doubles them while the endpoint answers as quickly,
 up to `in_flight` and to one per MB of its memory. It halves them when answers take twice as long,

@@ -3,11 +3,12 @@
 `Retry-After` stands for a 429 or 503 with that header; `closed` for a closed connection with TLS.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict
+from bucketcast.targets.base.answers import REFUSED_CERTIFICATE, Answer, Answers, Verdict, of_http
 
 _CERTIFICATE = "if it asks for a client's certificate: see client_cert"
 
 ANSWERS = Answers(
+    *of_http("endpoint"),
     Answer(Verdict.EVENT, "400 413 415 422"),
     Answer(Verdict.LOGIN, "401 403 407", "see auth_token"),
     Answer(Verdict.SLOWER, "Retry-After"),
@@ -22,7 +23,7 @@ ANSWERS = Answers(
     ),
     connections=(
         # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
-        Answer(Verdict.LOGIN, hint=_CERTIFICATE, words=("alert", "private key")),
+        Answer(Verdict.LOGIN, "1-99 closed", _CERTIFICATE, (*REFUSED_CERTIFICATE, "private key")),
         Answer(Verdict.LOGIN, "closed 98", _CERTIFICATE),
         Answer(Verdict.AWAY, "5 6", "see endpoint, and the function's VPC"),
         Answer(Verdict.AWAY, "7", "see endpoint, and the function's VPC and security groups"),

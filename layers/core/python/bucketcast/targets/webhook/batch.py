@@ -150,4 +150,6 @@ class Batch:
 
 
 def _beside_others(error: DeliveryError) -> Retryable:
-    return Retryable(f"{error}, while others got through")
+    found = Retryable(f"{error}, while others got through")
+    found.unlisted = error.unlisted
+    return found
