@@ -10,7 +10,7 @@ from bucketcast.rules.conditions import Condition
 from bucketcast.shapes import minio
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, configure, notify
 from tests.unit.samples import RECORDED, recorded
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -38,6 +38,15 @@ def when(on: str, how: Any, *values: str, unless: bool = False) -> Condition:
 
 NOT_RED = when("metadata:x-amz-meta-team", "equals", "red", unless=True)
 PUBLIC = when("tag:class", "equals", "public")
+
+
+def test_an_event_that_the_bucket_does_not_send_is_said(run: Run) -> None:
+    """Though a rule matches it."""
+    narrow = {**ENTRY, "Events": ["s3:ObjectCreated:*"]}
+    notify("uploads", QueueConfigurations=[narrow])
+    words = ("explain", "s3://uploads/a", "--event")
+    assert "S3 sends only" in run(*words, "s3:ObjectRemoved:Delete").err
+    assert "S3 sends only" not in run(*words, "put").err
 
 
 @pytest.mark.parametrize(
