@@ -47,7 +47,7 @@ class Gateway(Construct):
             listen = self._function(
                 "Listen",
                 "listen",
-                {"BUCKETCAST_LISTENERS": str(options.listeners_per_user)},
+                {"BUCKETCAST_LISTENERS": str(options.user_listeners)},
                 memory=LISTEN_MEMORY_MB,
                 reserved=options.listen_concurrency,
             )

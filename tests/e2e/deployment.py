@@ -70,7 +70,7 @@ def write_configuration(
     """
     # The gateway runs as a process here, and its calls are judged by the rights of its functions.
     lines = ['object_facts = "on"', "[gateway]", 'function_url = "on"', "listen_concurrency = 12"]
-    lines += ['buckets = "*"']
+    lines += ["listeners_per_user = 12", 'buckets = "*"']
     lines += ["[dynamic_targets]", f"kinds = '{dynamic}'"]
     for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]

@@ -70,7 +70,7 @@ def test_listeners_function_is_small_and_has_executions_of_its_own(make: Make) -
     found = make(LISTENING)
     function = found.properties("AWS::Lambda::Function", FunctionName=LISTEN)
     assert (function["MemorySize"], function["ReservedConcurrentExecutions"]) == (256, 10)
-    assert function["Environment"]["Variables"]["BUCKETCAST_LISTENERS"] == "20"
+    assert function["Environment"]["Variables"]["BUCKETCAST_LISTENERS"] == "5"
     gateway = found.function(NAME)["Environment"]["Variables"]
     assert "BUCKETCAST_LISTENERS" not in gateway
     url = found.json["Outputs"]["ListenUrl"]["Value"]

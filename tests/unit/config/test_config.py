@@ -163,6 +163,10 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
             'gateway.listen_concurrency: found 10; it needs function_url = "on" beside it',
         ),
         (
+            "[gateway]\nfunction_url='on'\nlisten_concurrency = 10\nlisteners_per_user = 11",
+            "gateway.listeners_per_user: found 11; allowed are listen_concurrency and less",
+        ),
+        (
             "[notify_redis.r]\naddress='localhost'\nkey='k'\nuser='anna'",
             "notify_redis.r.password: missing; a user needs a password",
         ),

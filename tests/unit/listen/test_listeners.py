@@ -166,23 +166,44 @@ def test_a_call_on_lambda_is_not_waited_for(
     assert len({listener.queue for listener in acquired}) == 10
     assert gateway.clock.now == began
     for process, listener in zip(processes, acquired, strict=True):
-        assert process.has_twin(listener)
+        assert process.twins(listener) == 9
         process.release(listener)
     again = [process.acquire(FILTER, "anna", waits=waits) for process in processes]
     assert {listener.queue for listener in again} == {listener.queue for listener in acquired}
 
 
-def test_a_call_gets_the_listener_of_its_client_that_was_left_last(gateway: Gateway) -> None:
+@pytest.mark.parametrize("away", [0.1, KEEP_SECONDS - 10])
+def test_a_place_is_its_clients_for_a_minute(gateway: Gateway, away: float) -> None:
+    """However others that ask for the same come and go, and in the order in which alike ones left.
+
+    Clients pause for up to half a minute between two calls.
+    """
     process = gateway.process()
     clients = ["laptop", "laptop", "server", "laptop"]
     acquired = [process.acquire(FILTER, client) for client in clients]
-    assert [process.has_twin(listener) for listener in acquired] == [True, True, False, True]
-    for listener in (acquired[1], acquired[3], acquired[0], acquired[2]):
-        gateway.clock.now += 1
+    assert [process.twins(listener) for listener in acquired] == [2, 2, 0, 2]
+    for listener in acquired:
+        gateway.clock.now += 0.1
         process.release(listener)
+    gateway.clock.now += away
     process.renew()
-    again = [process.acquire(FILTER, client).id for client in ("laptop", "laptop", "phone")]
-    assert again == [acquired[0].id, acquired[3].id, acquired[2].id]
+    assert process.acquire(FILTER, "phone") not in acquired
+    again = [process.acquire(FILTER, client).id for client in clients]
+    assert again == [listener.id for listener in acquired]
+
+
+def test_who_comes_back_at_once_leaves_the_place_of_one_alike_that_is_away(
+    gateway: Gateway,
+) -> None:
+    process = gateway.process()
+    away, back = process.acquire(FILTER, "laptop"), process.acquire(FILTER, "laptop")
+    process.release(away)
+    for _ in range(3):
+        gateway.clock.now += 2.5
+        process.release(back)
+        process.renew()
+        back = process.acquire(FILTER, "laptop")
+    assert process.acquire(FILTER, "laptop").id == away.id
 
 
 def _renewing(gateway: Gateway, process: Listeners) -> Callable[[float], None]:

@@ -238,8 +238,8 @@ async def test_an_unreadable_message_does_not_end_the_stream() -> None:
         await wait_until(lambda: not queue.received)
 
 
-async def alone() -> bool:
-    return False
+async def alone() -> int:
+    return 0
 
 
 async def test_a_poll_writes_the_available_events_and_returns() -> None:
@@ -252,13 +252,27 @@ async def test_a_poll_writes_the_available_events_and_returns() -> None:
     assert reader.keys() == ["a", "b"]
 
 
-async def test_a_poll_with_a_twin_gets_its_events_once_more() -> None:
-    async def has_twin() -> bool:
-        return True
+async def test_a_poll_with_twins_gets_its_events_once_more_for_each() -> None:
+    async def twins() -> int:
+        return 2
 
-    queue, clients = MemoryQueue(), [new_client() for _ in range(3)]
+    queue, clients = MemoryQueue(), [new_client() for _ in range(4)]
     queue.put("a")
     for client in clients:
-        await stream_of(queue, client).poll(0.01, has_twin)
-    assert [client.keys() for client in clients] == [["a"], ["a"], []]
+        await stream_of(queue, client).poll(0.01, twins)
+    assert [client.keys() for client in clients] == [["a"], ["a"], ["a"], []]
     assert queue.seconds == AGAIN_SECONDS
+
+
+async def test_what_does_not_fit_into_the_answer_of_a_poll_stays_in_the_queue() -> None:
+    """All of 10 messages can be more than Lambda takes, which would lose them."""
+    queue, clients = MemoryQueue(), [new_client() for _ in range(2)]
+    keys = [f"{number:04}" + "\x01" * 1_020 for number in range(1_000)]
+    for start in range(0, 1_000, 100):
+        queue.put(*keys[start : start + 100])
+    for client in clients:
+        await stream_of(queue, client).poll(0.01, alone)
+    assert all(len(json.dumps(client.content.decode())) < 6_000_000 for client in clients)
+    while queue.waiting:
+        await stream_of(queue, clients[-1]).poll(0.01, alone)
+    assert sorted(clients[0].keys() + clients[1].keys()) == keys

@@ -42,9 +42,10 @@ class GatewayOptions:
         limits=Limits("0", "500"),
     )
     listeners_per_user: int = option(
-        "listeners that a user may have there, with those that ended within a minute",
-        default="20",
-        limits=Limits("1", "150"),
+        "listeners that a user may have there, with those that ended within a minute; 0 is half of "
+        "listen_concurrency",
+        default="0",
+        limits=Limits("0", "150"),
     )
     buckets: Csv = option(
         "the buckets whose notifications the functions may change, with * for any end or for all; "
@@ -59,8 +60,16 @@ class GatewayOptions:
         """The concurrent executions that no other function of the account may use."""
         return self.reserved_concurrency + self.listen_concurrency if self.function_url else 0
 
+    @property
+    def user_listeners(self) -> int:
+        """The listeners that a user may have on AWS."""
+        return self.listeners_per_user or (self.listen_concurrency + 1) // 2
+
     def validation_errors(self) -> Iterator[ValidationError]:
         """Yield an error for each option that another one requires."""
         if self.listen_concurrency and not self.function_url:
             found = f"found {self.listen_concurrency}"
             yield "listen_concurrency", found, 'it needs function_url = "on" beside it'
+        if self.listeners_per_user > self.listen_concurrency:
+            found = f"found {self.listeners_per_user}"
+            yield "listeners_per_user", found, "allowed are listen_concurrency and less"

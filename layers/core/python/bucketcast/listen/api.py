@@ -213,13 +213,13 @@ class Listen:
         async def write(content: bytes) -> None:
             body.extend(content)
 
-        async def has_twin() -> bool:
-            return await asyncio.to_thread(_call_aws, self._listeners.has_twin, listener)
+        async def twins() -> int:
+            return await asyncio.to_thread(_call_aws, self._listeners.twins, listener)
 
         stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):
-                await admitted.while_confirmed(stream.poll(LISTEN_SECONDS, has_twin))
+                await admitted.while_confirmed(stream.poll(LISTEN_SECONDS, twins))
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
         await send(_response_start())

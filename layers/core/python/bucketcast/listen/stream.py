@@ -6,6 +6,7 @@ further messages are received; they wait in the queue.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -24,7 +25,10 @@ MaySee = Callable[[Event], Awaitable[bool]]
 """Returns True if an event may be written."""
 DELETE_AFTER_SECONDS: Final = 1.0
 AGAIN_SECONDS: Final = 2
-"""Longer than clients take between two calls."""
+"""Longer than clients take that come back at once."""
+POLL_BYTES: Final = 3_000_000
+"""After which no further message is written into one answer: Lambda takes 6 MB, in which quotes and
+control characters are longer still."""
 PING: Final = b'{"Records":null}\n'
 _SPACE_SECONDS: Final = 0.5
 _RETRY_SECONDS: Final = 1.0
@@ -111,20 +115,20 @@ class Stream:
         for task in done:
             task.result()
 
-    async def poll(self, seconds: float, has_twin: Callable[[], Awaitable[bool]]) -> None:
+    async def poll(self, seconds: float, twins: Callable[[], Awaitable[int]]) -> None:
         """Wait up to `seconds` for events, and write the first that arrive.
 
-        With a twin they come once more: its client may be served from this queue next time.
+        With twins they come once more for each: its client may be served from this queue then.
         """
         with suppress(QueueUnavailableError):
-            await self._write(await self.queue.receive(seconds))
-        written, again = list(self._pending.values()), list[_Pending]()
-        if written and await has_twin():
-            again = [pending for pending in written if pending.message.times == 1]
-            with suppress(QueueUnavailableError):
-                receipts = [pending.message.receipt for pending in again]
-                await self.queue.release(receipts, AGAIN_SECONDS)
-        await self._delete([pending for pending in written if pending not in again])
+            await self._write(await self.queue.receive(seconds), POLL_BYTES)
+        pending = list(self._pending.values())
+        written = [each for each in pending if each.written_at]
+        times = 1 + await twins() if written else 0
+        again = [each for each in written if each.message.times < times]
+        await self._release([each for each in pending if each not in written])
+        await self._release(again, AGAIN_SECONDS)
+        await self._delete([each for each in written if each not in again])
 
     async def _deliver(self) -> None:
         """Receive and write messages, also after errors of SQS.
@@ -171,8 +175,11 @@ class Stream:
             if remaining <= 0:
                 await self._send(content)
 
-    async def _write(self, messages: Sequence[Message]) -> None:
-        """Write the new messages; a message that is received again has a new receipt."""
+    async def _write(self, messages: Sequence[Message], most: float = math.inf) -> None:
+        """Write the new messages, up to the one that makes `most` bytes.
+
+        A message that is received again has a new receipt.
+        """
         new: list[_Pending] = []
         for message in messages:
             known = self._pending.get(message.id)
@@ -185,8 +192,12 @@ class Stream:
         if any(now - pending.message.sent / 1_000 > self.max_age for pending in new):
             raise self._age_error()
         for pending in new:
-            await self._send(await self._format(pending.message))
+            content = await self._format(pending.message)
+            await self._send(content)
             pending.written_at = time.monotonic()
+            most -= len(content)
+            if most <= 0:
+                return
 
     async def _format(self, message: Message) -> bytes:
         try:
@@ -227,12 +238,15 @@ class Stream:
         for pending in written:
             self._pending.pop(pending.message.id, None)
 
+    async def _release(self, pending: Sequence[_Pending], seconds: int = 0) -> None:
+        with suppress(QueueUnavailableError):
+            await self.queue.release([each.message.receipt for each in pending], seconds)
+
     async def _release_messages(self) -> None:
         """Delete the messages written long enough ago, and release the rest."""
         with suppress(Exception):
             await self._delete(self._long_written())
-            receipts = [pending.message.receipt for pending in self._pending.values()]
-            await self.queue.release(receipts)
+            await self._release([*self._pending.values()])
 
     def _age_error(self) -> EventsLostError:
         return EventsLostError(

@@ -41,6 +41,7 @@ _LEASE: Final = "lease#"
 _TRIES: Final = 60
 _PAUSE_SECONDS: Final = 0.05
 _LEASE_CHECK_SECONDS: Final = 0.5
+_AT_ONCE_MILLISECONDS: Final = 1_000
 _decoder = msgspec.json.Decoder(Listener)
 
 
@@ -208,23 +209,22 @@ class Listeners:
                 self.table.remove_lease(holder)
         return len(snapshot.listeners) - len(expired)
 
-    def has_twin(self, listener: Listener) -> bool:
-        """Return True if calls for another listener cannot be told from those for this one."""
-        digest = listener.requested.digest
-        return any(
-            other.id != listener.id
-            and other.client == listener.client
-            and other.requested.digest == digest
-            for other in self.table.read().active(self._now())
-        )
+    def twins(self, listener: Listener) -> int:
+        """Return how many more listeners have calls that cannot be told from those for this one."""
+        active = self.table.read().active(self._now())
+        alike = (_is_for(each, listener.requested, listener.client) for each in active)
+        return sum(alike) - 1
 
     def _take_over(
         self, requested: ListenFilter, client: str, snapshot: Snapshot, *, waits: bool
     ) -> Listener | None:
-        # The one whose client has just left: it comes back at once, and others keep theirs.
-        by_age = sorted(snapshot.listeners, key=lambda each: (each.client != client, -each.since))
-        for listener in by_age:
-            if listener.requested.digest != requested.digest:
+        # Of clients alike, those that come back at once do so in the order in which they left; for
+        # others the one left first has all that theirs had.
+        recent = self._now() - _AT_ONCE_MILLISECONDS
+        for listener in sorted(
+            snapshot.listeners, key=lambda each: (each.since < recent, each.since)
+        ):
+            if not _is_for(listener, requested, client):
                 continue
             if listener.state == "lost":
                 if self.table.change(listener, None):
@@ -233,7 +233,7 @@ class Listeners:
             if snapshot.expiry(listener) <= self._now():
                 continue
             if self._is_free(listener, snapshot, waits=waits):
-                taken_over = replace(listener, holder=self.holder, since=self._now(), client=client)
+                taken_over = replace(listener, holder=self.holder, since=self._now())
                 if self.table.change(listener, taken_over):
                     return taken_over
         return None
@@ -294,6 +294,10 @@ class Listeners:
 
     def _now(self) -> int:
         return round(self.clock() * 1_000)
+
+
+def _is_for(listener: Listener, requested: ListenFilter, client: str) -> bool:
+    return listener.client == client and listener.requested.digest == requested.digest
 
 
 def _is_expired(listener: Listener, snapshot: Snapshot, now: int) -> bool:
