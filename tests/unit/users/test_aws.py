@@ -1,7 +1,9 @@
 """Users: unique names and keys, with the secret only in Secrets Manager."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
@@ -24,6 +26,9 @@ def secretsmanager(mocked_aws: None) -> Any:  # noqa: ARG001 - it mocks AWS
 @pytest.fixture
 def users(dynamodb: Any, state_table: str, secretsmanager: Any) -> Users:
     return Users("Bucketcast", state_table, dynamodb, secretsmanager)
+
+
+refuse = Mock(side_effect=ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, ""))
 
 
 def test_an_added_user_is_found_by_the_access_key(users: Users) -> None:
@@ -147,6 +152,11 @@ def test_a_key_that_is_being_removed_is_not_added_again(
     monkeypatch.setattr(secretsmanager, "delete_secret", add_first)
     users.remove_key("anna", "SECOND")
     assert users.get("anna") == ANNA
+    errors = secretsmanager.exceptions
+    scheduled = errors.InvalidRequestException({"Error": {"Code": "x", "Message": "scheduled"}}, "")
+    monkeypatch.setattr(secretsmanager, "create_secret", Mock(side_effect=scheduled))
+    with pytest.raises(UserChangedError, match="SECOND is a key of anna that is being removed"):
+        users.add_key("anna", "SECOND", "third-s3cret")
     with pytest.raises(UserExistsError, match="anna has the access key ANNAKEY already"):
         users.add_key("anna", "ANNAKEY", "another-s3cret")
 
@@ -167,16 +177,40 @@ def test_the_table_has_no_secret(users: Users, dynamodb: Any, state_table: str) 
 def test_a_user_whose_secret_was_not_stored_can_be_added_again(
     users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(**_: Any) -> None:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "CreateSecret")
-
     with monkeypatch.context() as patched:
-        patched.setattr(secretsmanager, "create_secret", fail)
+        patched.setattr(secretsmanager, "create_secret", refuse)
         with pytest.raises(ClientError):
             users.add(ANNA, SECRET)
     assert users.find("ANNAKEY") is None
     users.add(ANNA, SECRET)
     assert users.find("ANNAKEY")
+
+
+def test_a_key_or_user_whose_secret_was_not_removed_can_be_removed_again(
+    users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users.add(ANNA, SECRET)
+    users.add_key("anna", "SECOND", "second-s3cret")
+    for remove in (partial(users.remove_key, "anna", "SECOND"), partial(users.remove, "anna")):
+        with monkeypatch.context() as patched:
+            patched.setattr(secretsmanager, "delete_secret", refuse)
+            with pytest.raises(ClientError):
+                remove()
+        remove()
+    assert (users.all(), secretsmanager.list_secrets()["SecretList"]) == ([], [])
+
+
+def test_a_key_whose_user_is_removed_while_it_is_added_leaves_no_secret(
+    users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users.add(ANNA, SECRET)
+    create = secretsmanager.create_secret
+    monkeypatch.setattr(
+        secretsmanager, "create_secret", lambda **new: (users.remove("anna"), create(**new))
+    )
+    with pytest.raises(UserChangedError, match="try again"):
+        users.add_key("anna", "SECOND", "second-s3cret")
+    assert secretsmanager.list_secrets()["SecretList"] == []
 
 
 def test_new_keys_are_unique_letters_and_digits() -> None:

@@ -141,9 +141,7 @@ class Users:
                 f"another, `bucketcast user rm {name}` removes the user"
             )
         after = replace(before, keys=tuple(key for key in before.keys if key != access_key))
-        if not self._store(before, after):
-            raise _changed(name)
-        self._remove_secrets(before.id, [access_key])
+        self._remove(before, after, [access_key])
         return after
 
     def remove(self, name: str) -> User:
@@ -153,18 +151,15 @@ class Users:
             BucketcastError: the user does not exist, or was changed at this moment.
         """
         user = self.get(name)
-        if not self._store(user, None):
-            raise _changed(name)
-        self._remove_secrets(user.id, user.keys)
+        self._remove(user, None, user.keys)
         return user
 
     def find(self, access_key: str) -> Account | None:
         """Return the account of an access key; None if there is none."""
         # An unknown access key may be longer than DynamoDB allows.
-        item = self._items.get(_KEY + access_key) if len(access_key) <= MAX_KEY_LENGTH else None
-        if not item:
+        user = self._user_of(access_key) if len(access_key) <= MAX_KEY_LENGTH else None
+        if not user:
             return None
-        user = _decode(item[_TEXT]["S"])
         try:
             name = self._secret_name(user.id, access_key)
             response = self._secrets.get_secret_value(SecretId=name)
@@ -172,6 +167,10 @@ class Users:
             return None
         secret: str = json.loads(response["SecretString"])["secret_key"]
         return Account(user, secret)
+
+    def _user_of(self, access_key: str) -> User | None:
+        item = self._items.get(_KEY + access_key)
+        return _decode(item[_TEXT]["S"]) if item else None
 
     def _store(self, before: User | None, after: User | None) -> bool:
         """Replace the items of a user; False if they are not those of `before`, or are taken."""
@@ -207,18 +206,34 @@ class Users:
             )
         except BaseException as error:
             self._store(user, before)
-            if isinstance(error, self._secrets.exceptions.ResourceExistsException):
+            errors = self._secrets.exceptions
+            # The second while AWS still removes the secret.
+            if isinstance(error, errors.ResourceExistsException | errors.InvalidRequestException):
                 raise UserChangedError(
                     f"{access_key} is a key of {user.name} that is being removed: take another"
                 ) from None
             raise
+        now = self._user_of(access_key)
+        if now is None or now.id != user.id:  # who removed it found no secret yet
+            self._delete_secret(user.id, access_key)
+            raise _changed(user.name)
 
-    def _remove_secrets(self, user_id: str, keys: Sequence[str]) -> None:
-        # Without a recovery window: a name must be free at once, and no unused secret may remain.
-        for key in keys:
-            self._secrets.delete_secret(
-                SecretId=self._secret_name(user_id, key), ForceDeleteWithoutRecovery=True
-            )
+    def _remove(self, before: User, after: User | None, keys: Sequence[str]) -> None:
+        """Remove keys; if a secret cannot be removed, undo it, so that it can be tried again."""
+        if not self._store(before, after):
+            raise _changed(before.name)
+        try:
+            for key in keys:
+                self._delete_secret(before.id, key)
+        except BaseException:
+            self._store(after, before)
+            raise
+
+    def _delete_secret(self, user_id: str, access_key: str) -> None:
+        # Without a recovery window: no unused secret may remain. One that is gone is no error.
+        self._secrets.delete_secret(
+            SecretId=self._secret_name(user_id, access_key), ForceDeleteWithoutRecovery=True
+        )
 
 
 def new_id() -> str:
