@@ -40,8 +40,9 @@ ALARMS: Final = sum(
 """Metrics that a queue's alarms look at: each is billed as an alarm."""
 LISTEN_WRITES: Final = 9
 """Write units of a listener's call: its lease, and two transactions of two items each."""
-LISTEN_READS: Final = 4
-"""Read units of such a call: of its user, its bucket, and twice of all listeners."""
+LISTEN_READS: Final = 7
+"""Read units of such a call: of its user, its bucket, and twice of all listeners; and of all users
+every four seconds, to confirm it."""
 LISTEN_REQUESTS: Final = 2
 """Requests of SQS of such a call: for its queue, and for the ingress queue's policy. And of S3: if
 the bucket exists, and is attached."""
