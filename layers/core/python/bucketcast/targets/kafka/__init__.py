@@ -18,7 +18,7 @@ WRITE and DESCRIBE on the topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.
 topic is to be created.
 
 Events are sent in batches of up to 1 MB, and in smaller ones if the brokers refuse that
-(`max.message.bytes`); what they refuse alone is rejected.
+(`max.message.bytes`).
 
 Logins are PLAIN, SCRAM and, with `auth = iam`, that of [Amazon MSK](../aws/msk.md) by the
 function's role. Kerberos and other tokens are not supported.

@@ -35,8 +35,8 @@ name or `database.table`, in backquotes if it contains more than letters, digits
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
 
-A batch is one transaction. Rows that are refused, or locked for 3 s, are left out of it; before
-MySQL 8 and MariaDB 10.6, which cannot tell locked rows, the whole batch is tried again.
+A batch is one transaction, without rows that are refused, or locked for 3 s; before MySQL 8 and
+MariaDB 10.6, which cannot tell locked rows, the whole batch is tried again.
 
 The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELETE on the table, and
 all four on the guard; and CREATE if a table is to be created. Supported logins are

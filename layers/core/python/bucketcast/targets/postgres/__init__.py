@@ -26,8 +26,8 @@ Missing tables are created as MinIO creates them; tables that MinIO filled can b
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
   appended; a repeated delivery adds a second row.
 
-A batch is one transaction. Rows that are refused, or locked for 3 s, are left out of it. The codes
-below are SQLSTATEs, or their first two characters.
+A batch is one transaction, without rows that are refused, or locked for 3 s. The codes below are
+SQLSTATEs or their classes.
 
 The user needs CONNECT and TEMPORARY on the database and INSERT on the table; for `namespace` also
 SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on the schema if a
