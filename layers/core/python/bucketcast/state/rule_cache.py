@@ -45,13 +45,16 @@ class RuleCache:
     """The indexes of buckets' rules, cached while they do not change.
 
     Together they cost no more than `KEPT_RULES_BYTES`: the least recently used are forgotten before
-    more are read. Where those of one batch cost more, the buckets that cost most have to wait.
+    more are read. Where those of one batch cost more, the buckets that cost most have to wait, but
+    for the one that has waited longest.
     """
 
     def __init__(self, rules: Rules, more: MoreRules | None = None) -> None:
         self._rules = rules
         self._more = more
         self._cached: dict[str, tuple[Version, RuleIndex]] = {}
+        self._waiting: dict[str, None] = {}
+        """Buckets that wait, the one that began first at the beginning."""
 
     def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
         """Return the current rules of these buckets; a bucket that never had one is missing.
@@ -62,8 +65,10 @@ class RuleCache:
         more = {self._more.partition} if self._more else set()
         versions = self._rules.versions(buckets | more) if buckets else {}
         version_of_more = versions.pop(self._more.partition if self._more else "", Version())
-        needed = 0
-        for bucket, version in sorted(versions.items(), key=lambda item: item[1].cost):
+        first, needed = next(filter(versions.get, self._waiting), ""), 0
+        for bucket, version in sorted(
+            versions.items(), key=lambda item: (item[0] != first, item[1].cost)
+        ):
             needed += version.cost
             indexes[bucket] = self._index(bucket, version, needed)
         if self._more:
@@ -73,10 +78,12 @@ class RuleCache:
     def _index(self, bucket: str, version: Version, needed: int) -> RuleIndex:
         """Return a bucket's index; `needed` is the cost of the batch with this bucket."""
         if needed > KEPT_RULES_BYTES:
+            self._waiting.setdefault(bucket)
             return UnreadableRules(
                 f"the rules of {bucket} wait: with other buckets' they take {needed:,} bytes; "
                 f"allowed at once are {KEPT_RULES_BYTES:,}"
             )
+        self._waiting.pop(bucket, None)
         cached, index = self._cached.pop(bucket, (None, None))
         old = isinstance(index, UnreadableRules) and time.monotonic() > index.expires
         if index is None or cached != version or old:
