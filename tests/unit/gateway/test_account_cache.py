@@ -113,12 +113,6 @@ async def test_made_up_keys_share_two_readings_of_all_keys(
     assert (table.found, table.listed) == (0, 2)
 
 
-async def test_new_user_is_known_to_the_next_call(table: Table, cache: AccountCache) -> None:
-    assert await cache("NEW") is None
-    table.accounts["NEW"] = Account(ANNA, SECRET)
-    assert await cache("NEW")
-
-
 async def test_user_added_while_keys_are_read_is_known(table: Table) -> None:
     """What one call reads may have begun before the user was added."""
 

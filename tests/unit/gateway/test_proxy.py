@@ -73,13 +73,7 @@ async def test_headers_in_a_presigned_query_are_headers_at_s3() -> None:
 
     async with proxy_to(serve) as proxy:
         await call("x-id=PutObject&X-Amz-Acl=private&x-amz-meta-note=a%20%C3%A9&X-Amz-Meta-B=c%2Cd")
-        for text in (
-            "note=a%0D%0Ax-amz-acl:public-read",
-            "b%20=c",
-            "b:c=",
-            "b%C2%A0=c",
-            "%D9%A0=c",
-        ):
+        for text in ("note=a%0D%0Ax-amz-acl:public-read", "b%20=c", "b:c=", "%D9%A0=c"):
             with pytest.raises(S3Error, match="a header in the query has no valid name or value"):
                 await call(f"x-amz-meta-{text}")
     line, *headers = calls[0].decode().splitlines()
