@@ -133,11 +133,10 @@ class Snapshot(msgspec.Struct, frozen=True):
             alike = (each for each in (*others, new) if each.requested.bucket == bucket)
             steps = cost([listener.rule(bucket) for listener in alike]).steps
             if steps > allowed:
-                where = bucket or "all buckets"
-                return (
-                    f"the wildcards of {whose} listeners of {where} would take {steps:,} steps to "
-                    f"match an event; allowed are {allowed:,}"
+                needs = (
+                    f"wildcards of {whose} listeners of {bucket or 'all buckets'} need {steps:,}"
                 )
+                return f"the {needs} steps to match an event; allowed are {allowed:,}"
         return ""
 
 

@@ -66,9 +66,8 @@ class RuleCache:
         versions = self._rules.versions(buckets | more) if buckets else {}
         version_of_more = versions.pop(self._more.partition if self._more else "", Version())
         first, needed = next(filter(versions.get, self._waiting), ""), 0
-        for bucket, version in sorted(
-            versions.items(), key=lambda item: (item[0] != first, item[1].cost)
-        ):
+        by_turn = sorted(versions.items(), key=lambda item: (item[0] != first, item[1].cost))
+        for bucket, version in by_turn:
             needed += version.cost
             indexes[bucket] = self._index(bucket, version, needed)
         if self._more:

@@ -212,8 +212,7 @@ class Listeners:
     def twins(self, listener: Listener) -> int:
         """Return how many more listeners have calls that cannot be told from those for this one."""
         active = self.table.read().active(self._now())
-        alike = (_is_for(each, listener.requested, listener.client) for each in active)
-        return sum(alike) - 1
+        return sum(_is_for(each, listener.requested, listener.client) for each in active) - 1
 
     def _take_over(
         self, requested: ListenFilter, client: str, snapshot: Snapshot, *, waits: bool
@@ -221,9 +220,8 @@ class Listeners:
         # Of clients alike, those that come back at once do so in the order in which they left; for
         # others the one left first has all that theirs had.
         recent = self._now() - _AT_ONCE_MILLISECONDS
-        for listener in sorted(
-            snapshot.listeners, key=lambda each: (each.since < recent, each.since)
-        ):
+        by_turn = sorted(snapshot.listeners, key=lambda each: (each.since < recent, each.since))
+        for listener in by_turn:
             if not _is_for(listener, requested, client):
                 continue
             if listener.state == "lost":
