@@ -77,6 +77,7 @@ def test_nor_is_more_of_a_chunk_that_would_take_too_much_memory_or_time(
 ) -> None:
     clock = SimpleNamespace(monotonic=count().__next__)  # a second an event
     monkeypatch.setattr(routing, "time", clock)
+    monkeypatch.setattr(routing, "_LOOKS_AT_CLOCK", 1)
     monkeypatch.setattr(routing, limit, most)
     looked_up, queue, _ = routed(INGEST_CHUNK_BYTES, *targets)
     sent = {message.history.to: number_in(message.body) for message in queue.sent}

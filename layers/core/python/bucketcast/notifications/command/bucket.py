@@ -50,8 +50,20 @@ def _events(text: str) -> tuple[str, ...]:
     metavar="EVENTS",
     help="Only these events, as in `event add`. [default: all]",
 )
-@click.option("--prefix", type=params.key_part, default="", help="Only keys with this prefix.")
-@click.option("--suffix", type=params.key_part, default="", help="Only keys with this suffix.")
+@click.option(
+    "--prefix",
+    type=params.key_part,
+    metavar="TEXT",
+    default="",
+    help="Only keys with this prefix.",
+)
+@click.option(
+    "--suffix",
+    type=params.key_part,
+    metavar="TEXT",
+    default="",
+    help="Only keys with this suffix.",
+)
 @yes_option("Do not ask if the bucket's rules get fewer events.")
 @shared
 def attach(  # noqa: PLR0913 - an option each
