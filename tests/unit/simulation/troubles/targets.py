@@ -127,7 +127,7 @@ CELLS = (
     _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
     _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
     _refusing("each answer is 422, since it was set up", Webhook, "422"),
-    _refusing("a database refuses each row, since it was set up", Table, "check constraint"),
+    _refusing("a database refuses each row, since it was set up", Table, "Unicode escape"),
     _cell("a database is down", Answer.DOWN, Table),
     _cell("a database is frozen", Answer.SILENT, Table),
     _cell("a database takes no writes", Answer.READ_ONLY, Table),
