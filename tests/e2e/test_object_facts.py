@@ -48,21 +48,22 @@ def test_mirrors_show_the_version_that_becomes_current(system: System, prefix: s
         "undeleted": 10,
         "uncovered": 5,
     }
+    # An older state may look alike: all events are there when the webhook has them.
+    system.until_equal(
+        "the webhook's events",
+        lambda: Counter(
+            each.name.rpartition(":")[2]
+            for each in posted(system.consumers.webhook, f"versions/{prefix}")
+        ),
+        {"Put": 7, "DeleteMarkerCreated": 2, "Delete": 4},
+    )
+    system.until_settled()
     for mirror in mirrors:
         system.until_equal(
             f"the mirror {mirror} like the bucket",
             partial(lambda show: as_listed(show(system, f"versions/{prefix}")), mirror),
             listed,
         )
-    system.until_settled()
-    for mirror in mirrors:
-        assert as_listed(mirror(system, f"versions/{prefix}")) == listed
     # A rule without a target is what `doctor` reports in its own test.
     removal = ("target", "rm", arn, "--discard", "--rules", "--yes")
     assert system.bucketcast(*removal).code == 0
-    requests = posted(system.consumers.webhook, f"versions/{prefix}")
-    assert Counter(each.name.rpartition(":")[2] for each in requests) == {
-        "Put": 7,
-        "DeleteMarkerCreated": 2,
-        "Delete": 4,
-    }
