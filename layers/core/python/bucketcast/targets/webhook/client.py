@@ -35,7 +35,7 @@ ALERT_SECONDS = 0.2
 def new_handle(settings: WebhookSettings) -> Any:
     """Return a `pycurl.Curl` for the endpoint, with the options that all requests share."""
     handle = pycurl.Curl()
-    milliseconds = max(1, round(settings.timeout * 1000))
+    milliseconds = _milliseconds(settings.timeout)
     options = {
         pycurl.URL: settings.endpoint,
         pycurl.USERAGENT: f"bucketcast/{__version__}",
@@ -62,6 +62,11 @@ def new_handle(settings: WebhookSettings) -> Any:
     for name, value in options.items():
         handle.setopt(name, value)
     return handle
+
+
+def _milliseconds(seconds: float) -> int:
+    """Return a limit as curl takes it, to which 0 is none."""
+    return max(1, round(seconds * 1_000))
 
 
 class Request:
@@ -97,7 +102,7 @@ class Request:
         self.body.clear()
         self.is_renewed = True
         self.setopt(pycurl.FRESH_CONNECT, int(code in CLOSED))
-        self.setopt(pycurl.TIMEOUT_MS, max(1, round(left * 1_000)))
+        self.setopt(pycurl.TIMEOUT_MS, _milliseconds(left))
         return True
 
     def reset(self) -> None:
@@ -106,7 +111,7 @@ class Request:
         if self.is_renewed:
             self.is_renewed = False
             self.setopt(pycurl.FRESH_CONNECT, 0)
-            self.setopt(pycurl.TIMEOUT_MS, max(1, round(self._timeout * 1_000)))
+            self.setopt(pycurl.TIMEOUT_MS, _milliseconds(self._timeout))
 
     def failure(self, settings: WebhookSettings, status: int) -> DeliveryError:
         """Return the reason why the event did not arrive; below 200 there was no response."""
