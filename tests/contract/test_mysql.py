@@ -142,14 +142,6 @@ def test_an_event_over_max_allowed_packet_waits_alone(mysql: MysqlServer, form: 
         assert mirror.send(batch[2:3]) == {}
 
 
-def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
-    dsn = mysql.dsn(parameters="?maxAllowedPacket=8192")
-    with target(mysql, dsn_string=dsn) as mirror:
-        failures = mirror.send([event("a", 1), event("b", 2, etag="e" * 5000)])
-    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(mysql.received())) == {"uploads/a"}
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a lock as long as a busy machine takes to show that somebody waits."""

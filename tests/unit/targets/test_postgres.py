@@ -88,7 +88,6 @@ def made(**given: Any) -> Login:
         "mode": "require",
         "binding": "prefer",
         "read_write": False,
-        "connect_seconds": 0.0,
         "session": {},
     }
     return Login(**{**parts, **given})
@@ -137,6 +136,7 @@ def made(**given: Any) -> Login:
             {
                 "connection_string": "user=u host=h fallback_application_name=me sslsni=1"
                 " binary_parameters=yes disable_prepared_binary_result=yes channel_binding=disable"
+                " connect_timeout=9"
             },
             made(session={"application_name": "me"}, binding="disable"),
         ),
@@ -162,8 +162,7 @@ def test_the_login_of_a_connection_string(options: dict[str, str], expected: Log
         ("host=h user=u port=65536", "port is not a number from 1 to 65535"),
         ("host=a,b,c user=u port=1,2", "port has 2 values for 3 hosts"),
         ("host=/var/run user=u", "host is a socket of this machine: use a host name"),
-        ("host=h user=u connect_timeout=s3cret", "connect_timeout is not a number of seconds"),
-        ("host=h user=u sslmode=prefer", "sslmode: found 'prefer', allowed are disable, require,"),
+        ("host=h user=u sslmode=prefer", "sslmode: found 'prefer', allowed are require, disable,"),
         ("host=h user=u target_session_attrs=primary", "allowed are any, read-write"),
         ("host=h user=u sslkey=/k", "sslkey is not supported: use the option client_key"),
         ("host=h user=u sslrootcert=system", "without it, the system's CAs count"),

@@ -8,17 +8,15 @@ a name that is none of ours is a setting of the session: the server knows it, or
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, get_args
 from urllib.parse import unquote
 
 from bucketcast.targets.base.database import LAST_PORT
 
-Mode = Literal["disable", "require", "verify-ca", "verify-full"]
+Mode = Literal["require", "disable", "verify-ca", "verify-full"]
 Binding = Literal["prefer", "require", "disable"]
+Servers = Literal["any", "read-write"]
 PORT: Final = 5432
-_MODES: Final = ("disable", "require", "verify-ca", "verify-full")
-_SERVERS: Final = ("any", "read-write")
-_BINDINGS: Final = ("prefer", "require", "disable")
 _NAMES: Final = {"username": "user", "database": "dbname"}
 """The names that only MinIO's guide uses, and lib/pq's."""
 _REFUSED: Final = {
@@ -35,8 +33,10 @@ _REFUSED: Final = {
     "sslpassword": "the option client_key is not encrypted",
     "sslrootcert": "use the option cert_authority; without it, the system's CAs count",
 }
-_WITHOUT_EFFECT: Final = ("binary_parameters", "disable_prepared_binary_result", "sslsni")
-"""Parameters of lib/pq about reading rows, or about what is always so here."""
+_WITHOUT_EFFECT: Final = (
+    *("binary_parameters", "connect_timeout", "disable_prepared_binary_result", "sslsni"),
+)
+"""Parameters of lib/pq about reading rows, or about what the target decides itself."""
 _url = re.compile(
     r"postgres(?:ql)?://(?:([^:@/?]*)(?::([^@/?]*))?@)?([^@/?]*)(?:/([^?]*))?(?:\?(.*))?", re.DOTALL
 )
@@ -63,7 +63,6 @@ class Login:
     """Whether a login by SCRAM is bound to the certificate of the server."""
     read_write: bool
     """Whether a server that takes no writes is passed over."""
-    connect_seconds: float
     session: Mapping[str, str]
 
     @property
@@ -89,24 +88,14 @@ def login(parameters: Mapping[str, str]) -> Login:
     user = session.pop("user", "")
     if not user:
         raise LoginError("user is missing")
-    seconds = session.pop("connect_timeout", "") or "0"
-    if not seconds.isdecimal():
-        raise LoginError("connect_timeout is not a number of seconds")
     return Login(
         servers=tuple(_servers(session.pop("host", ""), session.pop("port", ""))),
         user=user,
         database=session.pop("dbname", "") or user,
         password=session.pop("password", ""),
-        mode=cast("Mode", _word("sslmode", session.pop("sslmode", "require"), _MODES)),
-        binding=cast(
-            "Binding",
-            _word("channel_binding", session.pop("channel_binding", "prefer"), _BINDINGS),
-        ),
-        read_write=_word(
-            "target_session_attrs", session.pop("target_session_attrs", "any"), _SERVERS
-        )
-        == "read-write",
-        connect_seconds=float(seconds),
+        mode=_take_word(session, "sslmode", Mode),
+        binding=_take_word(session, "channel_binding", Binding),
+        read_write=_take_word(session, "target_session_attrs", Servers) == "read-write",
         session=session,
     )
 
@@ -165,7 +154,10 @@ def _servers(hosts: str, ports: str) -> Iterator[tuple[str, int]]:
         yield name or "localhost", int(number or PORT)
 
 
-def _word(name: str, value: str, allowed: tuple[str, ...]) -> str:
+def _take_word(parameters: dict[str, str], name: str, words: Any) -> Any:
+    """Take a parameter with one of these words, of which the first is the default."""
+    allowed = get_args(words)
+    value = parameters.pop(name, allowed[0])
     if value not in allowed:
         raise LoginError(f"{name}: found {value!r}, allowed are {', '.join(allowed)}")
     return value

@@ -35,10 +35,10 @@ def connect(login: Login, settings: PostgresSettings) -> "Client":
         DeliveryError: there is none; the reason is that of the last.
     """
     failure = NotConnected("there is no server")
-    seconds = min(login.connect_seconds or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
+    seconds = base.CONNECT_SECONDS / len(login.servers)
     for server in login.servers:
         try:
-            client = Client(login, server, settings, seconds / len(login.servers))
+            client = Client(login, server, settings, seconds)
         except NotConnected as error:
             failure = error
             continue
