@@ -12,8 +12,7 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.config import AlarmOptions
-from bucketcast.config.alarms import NO_RECIPIENT
+from bucketcast.config.alarms import NO_RECIPIENT, AlarmOptions
 from bucketcast.delivery import alarms
 from bucketcast_cdk.outputs import output
 

@@ -8,7 +8,7 @@ from aws_cdk import AssetHashType, RemovalPolicy, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from bucketcast.config import Deployment
+from bucketcast.config.model import Deployment
 from bucketcast_cdk.bundling import CLIENT, Bundles, layer_folder
 from bucketcast_cdk.platform import Platform
 

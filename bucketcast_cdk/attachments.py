@@ -7,7 +7,7 @@ from aws_cdk import CustomResource, RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
-from bucketcast.config import Bucket
+from bucketcast.config.bucket import Bucket
 from bucketcast.config.deployable import report_buckets
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.eventbridge import (

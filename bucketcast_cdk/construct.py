@@ -10,8 +10,10 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.config import Deployment, PipelineOptions, load
+from bucketcast.config import load
 from bucketcast.config.deployable import deploy_errors
+from bucketcast.config.model import Deployment
+from bucketcast.config.pipeline import PipelineOptions
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast_cdk import customer_key, eventbridge, existing
 from bucketcast_cdk.alarms import Alarms

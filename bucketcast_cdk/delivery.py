@@ -4,8 +4,8 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from bucketcast.config import TargetConfig
 from bucketcast.config.deployable import settings_text
+from bucketcast.config.target import TargetConfig
 from bucketcast.delivery.queue_names import target_name
 from bucketcast.limits import BATCH_MESSAGES, WINDOW_MESSAGES
 from bucketcast.rules import loops

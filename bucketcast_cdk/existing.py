@@ -8,7 +8,8 @@ import jsii
 from aws_cdk import aws_s3 as s3
 from constructs import IValidation
 
-from bucketcast.config import Bucket, Deployment
+from bucketcast.config.bucket import Bucket
+from bucketcast.config.model import Deployment
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.settings.types import on_off
 

@@ -37,8 +37,8 @@ class Ingest(Construct):
             removal_policy=context.removal_policy,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        self._allow_s3(config.source.s3.accounts)
-        self._subscribe(config.source.sns.topics)
+        self._allow_s3(config.source.accounts)
+        self._subscribe(config.source.topics)
         self.table = self._table(context)
         function = Function(
             self,

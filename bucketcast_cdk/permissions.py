@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from constructs import IConstruct
 
 from bucketcast import targets
-from bucketcast.config import TargetConfig
+from bucketcast.config.target import TargetConfig
 from bucketcast.settings.options import read
 from bucketcast.state import breakers, counters
 from bucketcast.targets.base.iam import IamLogin

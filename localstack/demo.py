@@ -15,7 +15,8 @@ from pathlib import Path
 from bucketcast import cli
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws
-from bucketcast.config import Deployment, load
+from bucketcast.config import load
+from bucketcast.config.model import Deployment
 from bucketcast.deployment import health
 from bucketcast.terminal.output import plain
 from localstack import console, operations, postgres, receiver

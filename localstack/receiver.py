@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from bucketcast.config import Deployment, TargetConfig
+from bucketcast.config.model import Deployment
+from bucketcast.config.target import TargetConfig
 from bucketcast.settings.types import REFERENCE
 from localstack import background, database, ports
 from localstack.layout import ROOT, Failure

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from bucketcast.config import Deployment, load
+from bucketcast.config import load
+from bucketcast.config.model import Deployment
 from bucketcast.errors import ConfigErrors
 from localstack import clients, deploy, emulator, gateway
 from localstack.layout import (

@@ -9,8 +9,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.config import PipelineOptions
-from bucketcast.config.pipeline import ANY
+from bucketcast.config.pipeline import ANY, PipelineOptions
 from bucketcast.state.lease import JOBS
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.dynamic_targets import DynamicTargets

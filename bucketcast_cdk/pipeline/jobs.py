@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
-from bucketcast.config import PipelineOptions
+from bucketcast.config.pipeline import PipelineOptions
 from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import permissions
 from bucketcast_cdk.assets import Assets, Context

@@ -12,7 +12,7 @@ from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.config import ScanConfig
+from bucketcast.config.pipeline import ScanConfig
 from bucketcast.notifications.eventbridge import fit_rule_name
 from bucketcast.settings.pipeline import arguments
 from bucketcast_cdk import eventbridge

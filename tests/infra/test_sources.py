@@ -9,7 +9,7 @@ from tests.infra.conftest import Make, Synthesised
 
 TOPIC = "arn:aws:sns:eu-west-1:444455556666:uploads"
 OTHERS = f"""
-[source.sns]
+[source]
 topics = ["{TOPIC}"]
 """
 

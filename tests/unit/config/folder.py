@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.config import Deployment, load
+from bucketcast.config import load
+from bucketcast.config.model import Deployment
 from bucketcast.errors import ConfigErrors
 
 HIDDEN = "hunter2"

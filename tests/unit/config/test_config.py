@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.config import Deploy, load
+from bucketcast.config import load
+from bucketcast.config.function import Deploy
 from bucketcast.errors import ConfigErrors
 from bucketcast.settings import options
 from bucketcast.settings.environment import ObjectFacts

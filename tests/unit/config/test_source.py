@@ -1,4 +1,4 @@
-"""The tables `[source]`: topics and accounts whose events are accepted."""
+"""The table `[source]`: topics and accounts whose events are accepted."""
 
 import pytest
 
@@ -7,31 +7,25 @@ from tests.unit.config.folder import Folder
 
 def test_other_sources_are_read(folder: Folder) -> None:
     topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
-    text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"
+    text = f"[source]\naccounts = ['444455556666']\ntopics = ['{topic}']"
     source = folder.load(text).source
-    assert (source.s3.accounts, source.sns.topics) == (("444455556666",), (topic,))
+    assert (source.accounts, source.topics) == (("444455556666",), (topic,))
     unset = folder.load("").source
-    assert (unset.s3.accounts, unset.sns.topics) == ((), ())
+    assert (unset.accounts, unset.topics) == ((), ())
 
 
 @pytest.mark.parametrize(
-    ("table", "expected"),
+    ("line", "expected"),
     [
+        ("accounts = ['4444']", "source.accounts: found '4444'; allowed is an account"),
+        ("topics = ['uploads']", "source.topics: found 'uploads'; allowed is the"),
         (
-            "[source.s3]\naccounts = ['4444']",
-            "source.s3.accounts: found '4444'; allowed is an account",
+            "topics = ['arn:aws:sns:eu-west-1:444455556666:up.fifo']",
+            "source.topics: found 'arn:aws:sns:eu-west-1:444455556666:up.fifo'; allowed is",
         ),
-        (
-            "[source.sns]\ntopics = ['uploads']",
-            "source.sns.topics: found 'uploads'; allowed is the",
-        ),
-        (
-            "[source.sns]\ntopics = ['arn:aws:sns:eu-west-1:444455556666:up.fifo']",
-            "source.sns.topics: found 'arn:aws:sns:eu-west-1:444455556666:up.fifo'; allowed is",
-        ),
-        ("[source.sqs]\nqueues = ['x']", "source.sqs: unknown key; did you mean 'sns'?"),
+        ("topic = 'x'", "source.topic: unknown key; did you mean 'topics'?"),
     ],
 )
-def test_invalid_account_or_topic_is_refused(folder: Folder, table: str, expected: str) -> None:
-    (problem,) = folder.problems(table)
+def test_invalid_account_or_topic_is_refused(folder: Folder, line: str, expected: str) -> None:
+    (problem,) = folder.problems(f"[source]\n{line}")
     assert problem.startswith(expected)

@@ -4,7 +4,8 @@ import tomllib
 
 import pytest
 
-from bucketcast.config import Deployment, load
+from bucketcast.config import load
+from bucketcast.config.model import Deployment
 from bucketcast.cost import estimate
 from bucketcast.cost.bill import Bill
 from bucketcast.cost.estimate import Load

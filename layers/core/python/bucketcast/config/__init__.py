@@ -6,7 +6,7 @@ targets, and `variables` for the environment) into a `model.Deployment`, which a
 and `pipeline` declare them; `encryption` and `deployable` find what a deploy to AWS would
 refuse. `command` is `bucketcast config`.
 
-Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
+Tables are `[bucket.NAME]`, `[trail]`, `[source]`, `[ingest]`, `[alarms]`,
 `[dynamic_targets]`, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
 for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function
 needs.
@@ -19,32 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.bucket import Bucket
-from bucketcast.config.function import Deploy
 from bucketcast.config.model import Deployment
-from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
-from bucketcast.config.reader import SOURCE_TABLES, TABLES, Reader
-from bucketcast.config.stack import StackOptions
-from bucketcast.config.target import NOT_FOR_THE_FUNCTION, TargetConfig
-from bucketcast.errors import ConfigErrors
-
-__all__ = [
-    "NOT_FOR_THE_FUNCTION",
-    "SOURCE_TABLES",
-    "TABLES",
-    "AlarmOptions",
-    "Bucket",
-    "ConfigErrors",
-    "Deploy",
-    "Deployment",
-    "PipelineOptions",
-    "ScanConfig",
-    "ScanOptions",
-    "StackOptions",
-    "TargetConfig",
-    "load",
-]
+from bucketcast.config.reader import Reader
 
 
 def load(

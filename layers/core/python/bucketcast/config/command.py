@@ -8,16 +8,13 @@ from typing import Any
 import click
 
 from bucketcast import targets
-from bucketcast.config import (
-    NOT_FOR_THE_FUNCTION,
-    TABLES,
-    Deployment,
-    ScanConfig,
-    StackOptions,
-    TargetConfig,
-    load,
-)
+from bucketcast.config import load
+from bucketcast.config.model import Deployment
+from bucketcast.config.pipeline import ScanConfig
+from bucketcast.config.reader import TABLES
 from bucketcast.config.reference import sections
+from bucketcast.config.stack import StackOptions
+from bucketcast.config.target import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
 from bucketcast.terminal import page, params
@@ -93,7 +90,6 @@ def _document(
         **{key: getattr(config, key) for key in options_of(StackOptions)},
         "kms_key": config.kms_key or None,
         "buckets": {name: vars(bucket) for name, bucket in config.buckets.items()},
-        "source": {name: vars(table) for name, table in vars(config.source).items()},
         **{name: vars(table) if table else None for name, table in tables.items()},
         "ingest": {**vars(config.ingest), "window": config.ingest_window},
         "alarms": _set_values(vars(config.alarms)) if config.alarms else None,
@@ -122,7 +118,6 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     tables = {
         "": {key: document[key] for key in options_of(StackOptions)},
         **{f"bucket.{name}": table for name, table in document["buckets"].items()},
-        **{f"source.{name}": table for name, table in document["source"].items()},
         **{name: document[name] or {} for name in TABLES},
         **{f"scan.{name}": table for name, table in document["scans"].items()},
     }

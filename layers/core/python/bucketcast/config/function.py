@@ -27,7 +27,8 @@ class FunctionOptions:
         limits=Limits("128", "10240"),
     )
     max_concurrency: int | None = option(
-        "concurrent batches of a target; 0 means no limit",
+        "concurrent batches of a target, if it is not set the max_open_connections of a deployed "
+        "one; 0 means no limit",
         default=str(TARGET_CONCURRENCY),
         limits=Limits("2", "1000", or_zero=True),
     )
@@ -56,12 +57,6 @@ class Deploy(FunctionOptions):
     )
     timeout: WholeSeconds = option(
         "timeout of one batch", default=f"{limits.TIMEOUT_SECONDS}s", limits=Limits("1s", "15m")
-    )
-    max_concurrency: int | None = option(
-        "concurrent batches; 0 means no limit. MinIO's max_open_connections is used if this is not "
-        "set",
-        default=str(TARGET_CONCURRENCY),
-        limits=Limits("2", "1000", or_zero=True),
     )
     allow_private: Csv = option(
         "private and loopback hosts, addresses or networks that the function on AWS may connect "

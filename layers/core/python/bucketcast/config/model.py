@@ -9,7 +9,7 @@ from bucketcast.config.function import DynamicOptions
 from bucketcast.config.gateway import GatewayOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
-from bucketcast.config.source import SourceConfig
+from bucketcast.config.source import SourceOptions
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.target import TargetConfig
 from bucketcast.config.topics import TopicOptions
@@ -32,7 +32,7 @@ class Deployment(StackOptions):
     targets: tuple[TargetConfig, ...]
     scans: Mapping[str, ScanConfig]
     notes: tuple[str, ...]
-    source: SourceConfig
+    source: SourceOptions
     trail: TrailOptions
     ingest: IngestOptions
     dynamic_targets: DynamicOptions

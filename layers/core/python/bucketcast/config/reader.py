@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from bucketcast import targets
 from bucketcast.config import alarms, ingest, pipeline, trail
@@ -16,7 +16,7 @@ from bucketcast.config.gateway import GatewayOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import Deployment
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
-from bucketcast.config.source import SourceConfig
+from bucketcast.config.source import SourceOptions
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.tables import Tables
 from bucketcast.config.target_reader import TargetReader
@@ -26,6 +26,7 @@ from bucketcast.errors import ConfigErrors, did_you_mean
 from bucketcast.settings.options import options_of, read
 
 TABLES: Final[Mapping[str, type[Any]]] = {
+    "source": SourceOptions,
     "trail": TrailOptions,
     "ingest": IngestOptions,
     "alarms": AlarmOptions,
@@ -35,7 +36,6 @@ TABLES: Final[Mapping[str, type[Any]]] = {
     "pipeline": PipelineOptions,
 }
 """The tables that exist once, without a name below them."""
-SOURCE_TABLES: Final[Mapping[str, type[Any]]] = get_type_hints(SourceConfig)
 _OPTIONAL: Final = ("alarms", "pipeline")
 """Tables whose presence makes what they configure."""
 _LOCAL: Final[Mapping[str, Mapping[str, str]]] = {
@@ -64,7 +64,6 @@ class Reader:
         if options["trail"]:
             events = {name: bucket.access_events for name, bucket in buckets.items()}
             tables.notes += trail.notes(options["trail"], events)
-        source = self._source()
         reader = TargetReader(tables, self._folder, stack.object_facts)
         if stack.object_facts == "off" and self._wants_facts(options["topics"]):
             tables.errors.append(ingest.facts_error("topics.facts"))
@@ -81,7 +80,6 @@ class Reader:
             buckets=buckets,
             targets=target_configs,
             scans=scans,
-            source=source,
             notes=tuple(dict.fromkeys(tables.notes)),
         )
         if stack_name:
@@ -102,7 +100,7 @@ class Reader:
 
     def _stack(self) -> StackOptions:
         keys = options_of(StackOptions)
-        tables = ("bucket", "scan", "source", *(f"notify_{k}" for k in targets.kinds()))
+        tables = ("bucket", "scan", *(f"notify_{k}" for k in targets.kinds()))
         known = sorted((*keys, *TABLES, *tables))
         table = {key: value for key, value in self._document.items() if key in keys}
         if sync := self._environ.get("MINIO_API_SYNC_EVENTS"):
@@ -135,17 +133,6 @@ class Reader:
             bucket = self._options(Bucket, table, where)
             if bucket is not None:
                 yield name, bucket
-
-    def _source(self) -> SourceConfig:
-        tables = self._tables.subtables(self._document, "source")
-        for name in tables.keys() - SOURCE_TABLES.keys():
-            allowed = f"{did_you_mean(name, SOURCE_TABLES)}allowed are {', '.join(SOURCE_TABLES)}"
-            self._tables.error(f"source.{name}", "unknown key", allowed)
-        options = {
-            name: self._options(declared, tables.get(name, {}), f"source.{name}")
-            for name, declared in SOURCE_TABLES.items()
-        }
-        return SourceConfig(**options)
 
     def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
         # A pipeline table with errors of its own is not missing.

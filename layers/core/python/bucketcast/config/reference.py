@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast import targets
-from bucketcast.config import SOURCE_TABLES, TABLES, Bucket, Deploy, ScanOptions, StackOptions
+from bucketcast.config.bucket import Bucket
+from bucketcast.config.function import Deploy
+from bucketcast.config.pipeline import ScanOptions
+from bucketcast.config.reader import TABLES
+from bucketcast.config.stack import StackOptions
 from bucketcast.settings.options import Option
 from bucketcast.terminal import page
 
@@ -33,8 +37,6 @@ def sections() -> Iterator[tuple[str, Any, str]]:
     """Yield each table's title, its options, and how their environment variables are shown."""
     yield "Top-level keys", StackOptions, ""
     yield "[bucket.NAME]", Bucket, ""
-    for name, declared in SOURCE_TABLES.items():
-        yield f"[source.{name}]", declared, ""
     for kind in targets.kinds():
         settings = targets.load(kind).Settings
         yield f"[notify_{kind}.ID]", settings, f"MINIO_NOTIFY_{kind.upper()}_{{}}_ID"

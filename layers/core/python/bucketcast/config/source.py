@@ -1,4 +1,4 @@
-"""The tables `[source.*]`: sources of events other than the buckets of this account."""
+"""The table `[source]`: sources of events other than the buckets of this account."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from bucketcast.settings.types import ACCOUNT, SNS_TOPIC, Csv
 
 
 @dataclass(frozen=True, kw_only=True)
-class S3SourceOptions:
-    """Buckets of other accounts, which their owners attach."""
+class SourceOptions:
+    """Buckets of other accounts, and topics between buckets and the ingress queue."""
 
     accounts: Csv = option(
         "other accounts whose buckets, in the stack's region, may send to the ingress queue",
@@ -16,12 +16,6 @@ class S3SourceOptions:
         example="444455556666",
         parse=ACCOUNT,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SnsSourceOptions:
-    """Topics between buckets and the ingress queue."""
-
     topics: Csv = option(
         "ARNs of standard SNS topics that get S3's notifications, of any region; the deploy "
         "subscribes the ingress queue, which a topic of another account has to allow",
@@ -29,11 +23,3 @@ class SnsSourceOptions:
         example="arn:aws:sns:eu-west-1:444455556666:uploads",
         parse=SNS_TOPIC,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceConfig:
-    """Sources beside the buckets of this account, a table each."""
-
-    s3: S3SourceOptions
-    sns: SnsSourceOptions

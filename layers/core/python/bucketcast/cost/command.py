@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from bucketcast.config import Deployment, load
+from bucketcast.config import load
+from bucketcast.config.model import Deployment
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
 from bucketcast.destination import TargetArn, short_name

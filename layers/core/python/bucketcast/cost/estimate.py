@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bucketcast.config import Deployment, ScanConfig, TargetConfig
+from bucketcast.config.model import Deployment
+from bucketcast.config.pipeline import ScanConfig
+from bucketcast.config.target import TargetConfig
 from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices

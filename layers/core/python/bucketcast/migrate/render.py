@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from bucketcast import config, targets
+from bucketcast.config.model import Deployment
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.merge import Merged
 from bucketcast.migrate.parsed import TargetId
@@ -98,7 +99,7 @@ def command(rule: Rule) -> str:
     return shlex.join(words)
 
 
-def _validate(merged: Merged) -> config.Deployment:
+def _validate(merged: Merged) -> Deployment:
     """Validate with the deploy's reader; files on the MinIO server count as present."""
     references = {
         f"{target}.{option.key}": f"{REFERENCE}file"
