@@ -1,6 +1,5 @@
 """The settings of the functions, read from the environment once, at their start."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Self
@@ -31,13 +30,7 @@ class ObjectFacts(msgspec.Struct, frozen=True):
         return msgspec.json.decode(text, type=cls)
 
     def to_text(self) -> str:
-        document = {
-            "buckets": sorted(self.buckets),
-            "targets": self.targets,
-            "mirrors": sorted(self.mirrors),
-            "topics": self.topics,
-        }
-        return json.dumps(document, separators=(",", ":"))
+        return msgspec.json.encode(self, order="deterministic").decode()
 
 
 class DeployedTargets(msgspec.Struct, frozen=True):

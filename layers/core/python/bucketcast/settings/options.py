@@ -16,7 +16,17 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -60,26 +70,26 @@ class Limits(NamedTuple):
         return bounded
 
 
-class Option(msgspec.Struct, frozen=True):
+class Option(msgspec.Struct, frozen=True, kw_only=True):
     """One declared option: its MinIO key, its type's name, and its documentation.
 
-    `unused` is the reason for which it has no effect, "" if it has one. A `suggested` option is in
-    the example of its kind's page, though it is not required.
+    `variable` is the end of its environment variable, and `parse` also checks its limits. The rest
+    is as it was declared.
     """
 
     key: str
     type: str
     help: str
-    default: str
+    default: str = ""
     required: bool
-    example: str
+    example: str = ""
     secret: bool
     pem: bool
     seed: bool
     variable: str
-    unused: str
-    suggested: bool
-    limits: Limits | None
+    unused: str = ""
+    suggested: bool = False
+    limits: Limits | None = None
     parse: Parse
 
     def names_file(self, text: str) -> bool:
@@ -92,37 +102,33 @@ class Option(msgspec.Struct, frozen=True):
         return self.secret and (self.type != TYPES[LoginUrl][0] or _without_login(text) != text)
 
 
-def option(  # noqa: PLR0913 - one parameter for each property
-    help: str,  # noqa: A002 - the word of help texts
-    *,
-    default: str | None = None,
-    example: str = "",
-    variable: str = "",
-    suggested: bool = False,
-    limits: Limits | None = None,
-    parse: Parse | None = None,
-) -> Any:
-    """Declare an option; without a default it is required.
+class _Declared(TypedDict, total=False):
+    """What may be declared of an option; without a default it is required.
 
     `variable` is the end of its environment variable where MinIO calls that other than the key.
-    `parse` replaces the type's own function; of a list it takes each item.
+    `parse` replaces the type's own function; of a list it takes each item. `unused` is the reason
+    for which it has no effect. A `suggested` option is in the example of its kind's page, though it
+    is not required.
     """
-    metadata = {
-        "help": help,
-        "default": default,
-        "example": example,
-        "variable": variable,
-        "suggested": suggested,
-        "limits": limits,
-        "parse": parse,
-    }
-    return dataclasses.field(metadata=metadata)
+
+    default: str
+    example: str
+    variable: str
+    unused: str
+    suggested: bool
+    limits: Limits
+    parse: Parse
+
+
+def option(help: str, **declared: Unpack[_Declared]) -> Any:  # noqa: A002 - the word of help texts
+    """Declare an option."""
+    return dataclasses.field(metadata={"help": help, **declared})
 
 
 def unused(reason: str, *, default: str, example: str = "") -> Any:
     """Declare an option of MinIO's that is accepted without effect."""
-    field: Any = option(f"accepted and not used: {reason}", default=default, example=example)
-    return dataclasses.field(metadata={**field.metadata, "unused": reason})
+    text = f"accepted and not used: {reason}"
+    return option(text, default=default, example=example, unused=reason)
 
 
 @cache
@@ -141,26 +147,19 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
         name, parse = "|".join(choices), choice(choices)
     else:
         name, parse = TYPES[hint]
-    if custom := metadata["parse"]:
+    if custom := metadata.get("parse"):
         parse = _items(custom) if hint is Csv else _unless_empty(custom)
-    limits: Limits | None = metadata["limits"]
-    secret = isinstance(hint, type) and issubclass(hint, Secret)
-    return Option(
-        key=key,
-        type=name,
-        help=metadata["help"],
-        default=metadata["default"] or "",
-        required=metadata["default"] is None,
-        example=metadata["example"],
-        secret=secret,
-        pem="pem" in name,
-        seed=hint is SecretSeed,
-        variable=metadata["variable"] or key.upper(),
-        unused=metadata.get("unused", ""),
-        suggested=metadata["suggested"],
-        limits=limits,
-        parse=limits.bounding(parse) if limits else parse,
-    )
+    limits: Limits | None = metadata.get("limits")
+    found = {
+        "key": key,
+        "type": name,
+        "required": "default" not in metadata,
+        "secret": isinstance(hint, type) and issubclass(hint, Secret),
+        "pem": "pem" in name,
+        "seed": hint is SecretSeed,
+        "parse": limits.bounding(parse) if limits else parse,
+    }
+    return Option(**{"variable": key.upper(), **metadata, **found})
 
 
 def _items(parse: Parse) -> Parse:
