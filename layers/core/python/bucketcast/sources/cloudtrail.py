@@ -6,7 +6,6 @@ later, in no order and perhaps twice; it has no size, eTag or sequencer, and bra
 user agent. Failed calls, and calls that S3's own notifications cover, give no event.
 """
 
-from collections.abc import Mapping
 from types import MappingProxyType
 
 import msgspec
@@ -15,6 +14,8 @@ from bucketcast.errors import BadEvent
 from bucketcast.event import BucketName, Event, Time, to_millis
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
 
+TYPE = b'"AWS API Call via CloudTrail"'
+"""The `detail-type` of such a call."""
 OBJECT_CALLS = MappingProxyType(
     {
         "GetObject": "s3:ObjectAccessed:Get",
@@ -73,15 +74,7 @@ class _Envelope(msgspec.Struct, gc=False):
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
-def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
-    """Return True if these are the top-level fields of an API call from CloudTrail."""
-    kind = bytes(fields.get("detail-type", b""))
-    return kind == b'"AWS API Call via CloudTrail"' and bytes(fields.get("source", b"")) == (
-        b'"aws.s3"'
-    )
-
-
-def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
+def events(body: str) -> list[Event]:
     """Return the event of a call, or none.
 
     Raises:

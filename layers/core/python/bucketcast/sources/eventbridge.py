@@ -6,7 +6,6 @@ principal is missing. A `detail-type` that S3 adds later gives no event.
 """
 
 import logging
-from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -79,18 +78,14 @@ class _Envelope(msgspec.Struct, gc=False):
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
-def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
-    """Return True if these are the top-level fields of an S3 event from EventBridge."""
-    return "detail-type" in fields and bytes(fields.get("source", b"")) == b'"aws.s3"'
+def events(kind: bytes, body: str) -> list[Event]:
+    """Return the one event of an envelope of this `detail-type`.
 
-
-def events(fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
-    """Return the one event of an envelope, none if S3 added its type after this was written.
+    None if S3 added that after this was written.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path).
     """
-    kind = bytes(fields["detail-type"])
     if kind not in _TYPES:
         _report(kind)
         return []

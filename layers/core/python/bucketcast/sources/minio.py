@@ -6,7 +6,6 @@ captured from a running MinIO. `size` is left out if it is 0, and always after a
 name keeps the case in which the client wrote it.
 """
 
-from collections.abc import Mapping
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -35,20 +34,6 @@ class _Record(records.Record[_Object]):
 
 
 _record = msgspec.json.Decoder(_Record)
-
-
-def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Return True if the records are MinIO's."""
-    return records.source(fields, body) == "minio:s3"
-
-
-def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
-    """Return the events of one message.
-
-    Raises:
-        BadEvent: `Records` is not a list, or one record is broken: nothing of the message is used.
-    """
-    return [parse(raw) for raw in records.raw_records(fields)]
 
 
 def parse(raw: msgspec.Raw) -> Event:

@@ -5,7 +5,6 @@ structure" of the Amazon S3 user guide.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -81,24 +80,22 @@ class Record(msgspec.Struct, Generic[Object], gc=False):
 RecordT = TypeVar("RecordT", bound=Record[Any])
 
 
-def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
-    """Return the `eventSource` of a message; Amazon's if absent, "" without records."""
-    if "Records" not in fields:
-        return ""
+def source(body: str) -> str:
+    """Return the `eventSource` of a message with records; Amazon's if absent."""
     if _FROM_AMAZON in body:  # as S3 writes it, and far cheaper than to search
         return "aws:s3"
     match = _source(body)
     return match[1] if match else "aws:s3"
 
 
-def raw_records(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
-    """Return the undecoded records of a message.
+def raw_records(text: msgspec.Raw) -> list[msgspec.Raw]:
+    """Return the undecoded records of a message by its `Records`.
 
     Raises:
         BadEvent: `Records` is not a list.
     """
     try:
-        return _records.decode(fields["Records"])
+        return _records.decode(text)
     except msgspec.MsgspecError as error:
         raise BadEvent(f"Records is not a list: {error}") from None
 

@@ -5,7 +5,6 @@ version for equality and ignore unknown fields; size and eTag are missing on del
 on tagging and ACL events, and the key is form-encoded.
 """
 
-from collections.abc import Mapping
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -37,26 +36,6 @@ class _Record(records.Record[_Object]):
 
 
 _record = msgspec.json.Decoder(_Record)
-
-
-def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Return True if these are the top-level fields of an S3 notification or test event.
-
-    A record with an unknown `eventSource` is read as S3's: others copy its form.
-    """
-    source = records.source(fields, body)
-    if source:
-        return source not in ("minio:s3", "ceph:s3")
-    return bytes(fields.get("Event", b"")) == b'"s3:TestEvent"'
-
-
-def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
-    """Return all events of one message; a test event only confirms the setup and has none.
-
-    Raises:
-        BadEvent: `Records` is not a list, or one record is broken: nothing of the message is used.
-    """
-    return [parse(raw) for raw in records.raw_records(fields)] if "Records" in fields else []
 
 
 def parse(raw: msgspec.Raw) -> Event:
