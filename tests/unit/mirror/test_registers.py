@@ -26,7 +26,6 @@ EARLY, LATE = "2026-03-14T09:00:00.000Z", "2026-03-14T10:00:00.000Z"
         (event(name="s3:ObjectCreated:Post"), "null"),
         (event(name="s3:ObjectCreated:CompleteMultipartUpload"), "null"),
         (event(name="s3:ObjectCreated:OfTomorrow"), "null"),
-        (event(name="s3:ObjectSynced:Create"), "null"),
     ],
 )
 def test_creation_is_a_put(creation: Event, version: str) -> None:
@@ -58,8 +57,6 @@ def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
         (event(name=MARKER, version_id="v2"), "", f"{1:032x}"),
         (event(name="s3:ObjectRemoved:DeleteAllVersions", version_id="v"), "", f"{1:032x}"),
         (event(name="s3:LifecycleDelMarkerExpiration:Delete", version_id="v"), "", f"{1:032x}"),
-        (event(name="s3:ObjectSynced:DeletionMarkerCreated", version_id="v"), "", f"{1:032x}"),
-        (event(name="s3:ObjectSynced:Delete", version_id="v"), "v", "f" * 32),
     ],
 )
 def test_a_removal_concerns_one_version_or_all(

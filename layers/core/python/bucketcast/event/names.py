@@ -8,22 +8,13 @@ source's, `Event.original` has the source's, and rules may use either.
 
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from bucketcast.errors import did_you_mean
 from bucketcast.event import scanner
 
-
-class Named(Protocol):
-    """The part of an event that its names depend on."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def original(self) -> str: ...
-    @property
-    def version_id(self) -> str | None: ...
-
+if TYPE_CHECKING:
+    from bucketcast.event import Event
 
 FAMILIES = MappingProxyType(
     {
@@ -45,7 +36,7 @@ FAMILIES = MappingProxyType(
             "OperationNotTracked",
             "OperationMissedThreshold",
             "OperationReplicatedAfterThreshold",
-            # Ceph's, for objects that its multisite sync fetched
+            # Ceph's, for objects that its multisite sync fetched: no event of S3 is one
             "Create",
             "Delete",
             "DeletionMarkerCreated",
@@ -57,7 +48,7 @@ FAMILIES = MappingProxyType(
         "s3:ObjectTagging:*": ("Put", "Delete"),
         "s3:ObjectAnnotation:*": ("Put", "Delete"),
         "s3:LifecycleExpiration:*": ("Delete", "DeleteMarkerCreated"),
-        # Ceph's
+        # Ceph's; of these S3 has no synced objects
         "s3:ObjectLifecycle:*": (
             "Expiration:Current",
             "Expiration:Noncurrent",
@@ -116,13 +107,10 @@ REMOVALS = frozenset(
         "s3:ObjectRemoved:DeleteMarkerCreated",
         "s3:ObjectRemoved:DeleteAllVersions",
         "s3:LifecycleDelMarkerExpiration:Delete",
-        "s3:ObjectSynced:Delete",
-        "s3:ObjectSynced:DeletionMarkerCreated",
     }
 )
 """After these the bucket no longer shows the object under its key."""
 NOTHING_HAPPENED = "s3:ObjectRemoved:NoOP"
-_CREATIONS = frozenset({"s3:ObjectSynced:Create"})
 _CREATED = "s3:ObjectCreated:"
 _NOT_CREATED = frozenset(
     _CREATED + member for member in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
@@ -139,12 +127,9 @@ _TRANSLATED = MappingProxyType(
         "s3:LifecycleExpiration:Delete": "s3:ObjectRemoved:Delete",
         "s3:LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectRemoved:DeleteMarkerCreated",
         "s3:LifecycleTransition": "s3:ObjectTransition:Complete",
-        "s3:Replication:Create": "s3:ObjectSynced:Create",
-        "s3:Replication:Delete": "s3:ObjectSynced:Delete",
-        "s3:Replication:DeletionMarkerCreated": "s3:ObjectSynced:DeletionMarkerCreated",
     }
 )
-"""MinIO's name by AWS's or Ceph's, or the one of Ceph's two that an event carries."""
+"""MinIO's name by AWS's."""
 _IN_AWS = MappingProxyType(
     {
         "s3:ObjectCreated:PutTagging": "s3:ObjectTagging:Put",
@@ -152,12 +137,9 @@ _IN_AWS = MappingProxyType(
         "s3:ObjectCreated:PutRetention": "s3:ObjectRetention:Put",
         "s3:ObjectTransition:Complete": "s3:LifecycleTransition",
         "s3:LifecycleDelMarkerExpiration:Delete": "s3:LifecycleExpiration:Delete",
-        "s3:ObjectSynced:Create": "s3:Replication:Create",
-        "s3:ObjectSynced:Delete": "s3:Replication:Delete",
-        "s3:ObjectSynced:DeletionMarkerCreated": "s3:Replication:DeletionMarkerCreated",
     }
 )
-"""The name in S3's enumeration by that of MinIO or Ceph."""
+"""The name in S3's enumeration by MinIO's."""
 _IN_CEPH = MappingProxyType(
     {
         "s3:LifecycleExpiration:Delete": "s3:ObjectLifecycle:Expiration:Current",
@@ -179,22 +161,22 @@ _IN_CEPHS_TEXT = MappingProxyType(
 
 @lru_cache(256)
 def translate(name: str) -> tuple[str, str]:
-    """Return MinIO's name for one of AWS or Ceph, and the original if it is more specific, or "".
+    """Return MinIO's name for AWS's, and the original if it is more specific, or "".
 
-    The `s3:` may be missing, as in most records of both.
+    The `s3:` may be missing, as in most records.
     """
     full = "s3:" + name.removeprefix("s3:")
     minio = _TRANSLATED.get(full)
     return (minio, full) if minio else (full, "")
 
 
-def in_aws(event: "Named") -> str:
-    """Return Amazon S3's name, with `s3:`; MinIO's or Ceph's if S3 has none."""
+def in_aws(event: "Event") -> str:
+    """Return Amazon S3's name, with `s3:`; MinIO's if S3 has none."""
     source_name = event.original or event.name
     return _IN_AWS.get(source_name, source_name)
 
 
-def in_ceph(event: "Named") -> str:
+def in_ceph(event: "Event") -> str:
     """Return Ceph RGW's name, with `s3:`; the unchanged name if RGW has none."""
     source_name = event.original or event.name
     if source_name == "s3:LifecycleExpiration:Delete" and event.version_id:
@@ -202,7 +184,7 @@ def in_ceph(event: "Named") -> str:
     return _IN_CEPH.get(source_name, event.name)
 
 
-def spellings(event: "Named") -> tuple[str, ...]:
+def spellings(event: "Event") -> tuple[str, ...]:
     """Return all names by which a rule may match the event, MinIO's first.
 
     An event that S3 invents after this was written belongs to its family too.
@@ -262,7 +244,7 @@ def expand(name: str) -> tuple[str, ...]:
 
 def creates(name: str) -> bool:
     """Return True if the event creates an object or a version, also if the name is unknown."""
-    return name in _CREATIONS or (name.startswith(_CREATED) and name not in _NOT_CREATED)
+    return name.startswith(_CREATED) and name not in _NOT_CREATED
 
 
 def changes_nothing(name: str) -> bool:

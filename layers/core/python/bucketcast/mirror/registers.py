@@ -23,7 +23,6 @@ FINAL = "f" * SEQUENCER_DIGITS
 """The sequencer of a removal by a version's id: that version is never put again."""
 
 _SORT_KEY = attrgetter("key", "register", "version")
-_OF_ONE_VERSION = frozenset({"s3:ObjectRemoved:Delete", "s3:ObjectSynced:Delete"})
 
 
 class Register(StrEnum):
@@ -162,7 +161,7 @@ def _version_and_sequencer(register: Register, event: Event) -> tuple[str, str]:
     """Return the version that an event other than a put concerns, and its sequencer."""
     if register is Register.OVERLAY:
         return event.version_id or UNVERSIONED, ""
-    version = event.version_id if event.name in _OF_ONE_VERSION else ANY
+    version = event.version_id if event.name == "s3:ObjectRemoved:Delete" else ANY
     if not version or version == UNVERSIONED:
         return version or ANY, padded(event.sequencer)
     return version, FINAL

@@ -9,6 +9,9 @@ from fnmatch import fnmatchcase
 from os import path
 from typing import Final, Literal, NamedTuple, Self
 
+from msgspec import Raw
+
+from bucketcast.event import Event
 from bucketcast.event.names import SINGLES, WORDS, canonical, expand, in_aws, spellings, translate
 from bucketcast.rules import Rule
 from bucketcast.rules.access_events import NAMES
@@ -49,28 +52,21 @@ def _is_in(event: str, families: Iterable[str]) -> bool:
     return any(fnmatchcase(event, each) for each in families)
 
 
-class _Named(NamedTuple):
-    """An event of S3, as far as its names depend on it."""
-
-    name: str
-    original: str
-    version_id: str | None
+def _event(name: str, original: str = "", version_id: str | None = None) -> Event:
+    """Return an event of S3, as far as its names depend on it."""
+    return Event(name, "", "", "", "", Raw(), original=original, version_id=version_id)
 
 
 def _names(event: str) -> frozenset[str]:
     """Return all names by which rules may match an event of S3."""
-    seen = [_Named(*translate(event), version) for version in (None, "of a version")]
+    seen = [_event(*translate(event), version) for version in (None, "of a version")]
     return frozenset(name for each in seen for name in spellings(each))
-
-
-def _in_s3(name: str) -> str:
-    return in_aws(_Named(name, "", None))
 
 
 _SENT: Final = {
     event: _names(event)
     for event in SINGLES - _OTHERS
-    if _is_in(event, EVENTS) and _in_s3(event) == event
+    if _is_in(event, EVENTS) and in_aws(_event(event)) == event
 } | {family: frozenset([family]) for family in EVENTS if family.endswith("*")}
 """The names of each event that S3 may send; a family stands for those that S3 may add to it."""
 
@@ -134,7 +130,7 @@ def notified_events(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: S3 does not notify of it.
     """
-    name = _in_s3(canonical(text) or "")
+    name = in_aws(_event(canonical(text) or ""))
     if name in _SENT:
         return (name,)
     asked = Rule(bucket="", arn="", events=WORDS.get(text, (name,)))
