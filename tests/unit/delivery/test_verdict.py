@@ -1,4 +1,4 @@
-"""The verdicts: row by row of the table in `delivery.verdict`, and what holds for all of them."""
+"""The verdicts: row by row of the table in `delivery.ruling`, and what holds for all of them."""
 
 from typing import Any
 
@@ -10,20 +10,15 @@ from bucketcast import limits
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Item, Message, Received
 from bucketcast.delivery.policy import CRASHED, History, Policy, Term
-from bucketcast.delivery.verdict import (
+from bucketcast.delivery.ruling import (
     Answers,
-    Fate,
     Now,
     Standing,
     State,
-    Step,
-    Verdict,
-    of_event,
-    of_message,
     of_part,
-    of_wait,
     possible_faults_of_settings,
 )
+from bucketcast.delivery.verdict import Fate, Step, Verdict, of_event, of_message, of_wait
 from bucketcast.errors import (
     BreakerOpen,
     DeliveryError,

@@ -7,8 +7,8 @@ import pytest
 from redis.exceptions import ResponseError
 
 from bucketcast import targets
-from bucketcast.delivery.verdict import Answers as AnswersOfAPart
-from bucketcast.delivery.verdict import possible_faults_of_settings
+from bucketcast.delivery.ruling import Answers as AnswersOfAPart
+from bucketcast.delivery.ruling import possible_faults_of_settings
 from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.settings.options import options_of
 from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of

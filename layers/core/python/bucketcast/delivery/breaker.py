@@ -7,7 +7,7 @@
       │                          └──────────── no answer ─────────────────┼────┤
       └───────────────────────────────── any answer ──────────────────────┴────┘
 
-What opens it is said by `delivery.verdict`. After a change of the target's settings it is probed at
+What opens it is said by `delivery.ruling`. After a change of the target's settings it is probed at
 once.
 
 A target that was paused (`bucketcast target pause`) is not tried at all until it is resumed.

@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from bucketcast.delivery.redaction import hide_data, hide_secrets, redact, shorten
-from bucketcast.delivery.verdict import Answers
+from bucketcast.delivery.ruling import Answers
 from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import LONGEST_SEND_SECONDS, SETTLE_SECONDS

@@ -52,6 +52,7 @@ from bucketcast.telemetry import logger
 
 _stored = attrgetter("event.stored")
 _tries = attrgetter("received.message.history.tries")
+_receives = attrgetter("message.receives")
 _NO_TRY = "it waited behind events that the target did not take"
 
 
@@ -350,10 +351,6 @@ def _at_risk(due: Sequence[Received], at_once: int, *, in_order: bool) -> Sequen
 
 def _is_marked(received: Received) -> bool:
     return received.message.history.error == CRASHED
-
-
-def _receives(received: Received) -> int:
-    return received.message.receives
 
 
 def _seconds_early(received: Received) -> int:

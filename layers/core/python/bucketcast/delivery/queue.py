@@ -149,8 +149,13 @@ class Queue:
 
     @property
     def depth(self) -> Depth:
-        """The number of its messages, as SQS counts them."""
-        return depth(self.url, self._client)
+        """The number of its messages, as SQS counts them: approximately.
+
+        Raises:
+            BotoCoreError, ClientError: SQS did not answer, or the queue does not exist.
+        """
+        answer = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=COUNTS)
+        return Depth.of(answer["Attributes"])
 
     def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
         """Set when messages in flight are visible again; a failure loses nothing."""
@@ -173,15 +178,6 @@ def together(queue: str, max_events: int) -> int:
     The next event goes only when the one before is done, and what is done is whole messages.
     """
     return 1 if keeps_order(queue) else max_events
-
-
-def depth(url: str, client: "SQSClient") -> Depth:
-    """Return the number of messages in a queue, as SQS counts them: approximately.
-
-    Raises:
-        BotoCoreError, ClientError: SQS did not answer, or the queue does not exist.
-    """
-    return Depth.of(client.get_queue_attributes(QueueUrl=url, AttributeNames=COUNTS)["Attributes"])
 
 
 def code_of(error: BotoCoreError | ClientError) -> str:

@@ -11,7 +11,7 @@ from bucketcast.delivery.connection import OUT_OF_TIME, Connection
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.messages import Batch, Failed, Item, Received, Result, deliveries
 from bucketcast.delivery.policy import Policy
-from bucketcast.delivery.verdict import (
+from bucketcast.delivery.ruling import (
     Answers,
     Now,
     Ruling,
@@ -39,7 +39,7 @@ _Turns = deque[tuple[int, Iterator[Item]]]
 class Sender:
     """Sends to one target, no more than `batch_size` events at once.
 
-    What the answers mean, for the events and for the target, is said by `delivery.verdict`.
+    What the answers mean, for the events and for the target, is said by `delivery.ruling`.
     """
 
     def __init__(self, connection: Connection, breaker: Breaker, batch_size: int) -> None:

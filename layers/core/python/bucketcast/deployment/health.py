@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.queue import Depth, depth
+from bucketcast.delivery.queue import Depth, Queue
 from bucketcast.deployment import DeployedTarget
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
 
@@ -63,7 +63,7 @@ def read_depth(queue: str, aws: Aws) -> tuple[Depth | None, str]:
     """Count the messages of a queue; return None and the reason if SQS does not answer."""
     try:
         with aws_errors():
-            return depth(queue, aws.sqs), ""
+            return Queue(queue, aws.sqs).depth, ""
     except AwsError as error:
         return None, str(error)
 

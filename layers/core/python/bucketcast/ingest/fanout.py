@@ -179,13 +179,13 @@ class Fanout:
         if name:
             # A deploy may have removed the queue that the topics of a kind share.
             shared = name.endswith(f"-{ONCE}")
-            queue = self._queue(f"{self._queues.rpartition('/')[0]}/{name}")
+            queue = Queue(f"{self._queues.rpartition('/')[0]}/{name}", self._client)
             return _Address(queue, certain=not shared)
         if not isinstance(to, TargetArn):
             return _Address(None, certain=False)
         certain = self._deployed(to.arn)
         try:
-            return _Address(self._queue(queue_url(self._queues, to)), certain)
+            return _Address(Queue(queue_url(self._queues, to), self._client), certain)
         except ValueError:
             return _Address(None, certain)
         except ImportError:  # raised further, it would repeat events that other targets were sent
@@ -197,9 +197,6 @@ class Fanout:
         if isinstance(to, ListenerArn):
             return self._listener_queue(to)
         return None if self._deployed(to.arn) else self._dynamic_queue(to)
-
-    def _queue(self, url: str) -> Queue:
-        return Queue(url, self._client)
 
 
 def _delivery_error(error: Exception) -> DeliveryError:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.delivery.queue import depth
+from bucketcast.delivery.queue import Queue
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
@@ -149,8 +149,8 @@ def stats(out: Output, *, arn: TopicArn) -> None:
         raise BucketcastError(f"the topic {topic.name} {reason}: it has no queue")
     target = deployment.target(arn)
     with aws_errors():
-        waiting = depth(target.queue, aws.sqs)
-        letters = depth(target.dead, aws.sqs).all
+        waiting = Queue(target.queue, aws.sqs).depth
+        letters = Queue(target.dead, aws.sqs).depth.all
         totals = Counters(deployment.state_table, lambda: aws.dynamodb).read()
     counts = totals.get(target.arn, Counts())
     document = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.queue import NO_QUEUE, depth
+from bucketcast.delivery.queue import NO_QUEUE, Queue
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
 from bucketcast.deployment.kept_queues import kept_queues
@@ -35,7 +35,7 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
         name = url.rpartition("/")[2]
         try:
             with aws_errors():
-                counts.append(depth(url, aws.sqs).all)
+                counts.append(Queue(url, aws.sqs).depth.all)
         except AwsError as error:
             if error.code not in NO_QUEUE:
                 raise
@@ -47,7 +47,7 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
 def _kept(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     for queue, dead in kept_queues(deployment, aws):
         with aws_errors():
-            waiting, given_up = (depth(url, aws.sqs).all for url in (queue, dead))
+            waiting, given_up = (Queue(url, aws.sqs).depth.all for url in (queue, dead))
         yield checks.check_kept(queue.rpartition("/")[2], waiting, given_up)
 
 

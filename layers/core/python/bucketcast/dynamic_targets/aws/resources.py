@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.aws.clients import Aws
 from bucketcast.delivery import alarms
-from bucketcast.delivery.queue import NO_QUEUE, depth, make_queue, remove_queue
+from bucketcast.delivery.queue import NO_QUEUE, Queue, make_queue, remove_queue
 from bucketcast.delivery.queue_names import base_name, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import short_name
@@ -117,7 +117,7 @@ class Resources:
     def waiting(self, queue: str) -> int:
         """Count the messages in a queue, in flight and delayed too; 0 if it does not exist."""
         queue_depth = self._ignore_errors(
-            partial(depth, self._setup.url(queue), self._sqs), *NO_QUEUE
+            lambda: Queue(self._setup.url(queue), self._sqs).depth, *NO_QUEUE
         )
         return queue_depth.all if queue_depth else 0
 
