@@ -17,11 +17,6 @@ class Price(NamedTuple):
     date: date
     source: str
 
-    @property
-    def dollars_per_unit(self) -> float:
-        """The price of one unit, in US dollars."""
-        return self.price / self.per
-
 
 class Prices(NamedTuple):
     """The prices of one region, by the names that `prices.toml` gives them."""
@@ -31,7 +26,8 @@ class Prices(NamedTuple):
 
     def of(self, name: str, units: float) -> float:
         """Return the price of so many units, in US dollars."""
-        return self.by_name[name].dollars_per_unit * units
+        price = self.by_name[name]
+        return price.price / price.per * units
 
 
 @cache

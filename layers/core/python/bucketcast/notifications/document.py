@@ -61,6 +61,18 @@ def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE
     return merged
 
 
+def connect(
+    document: Document, entry_id: str, queue_arn: str, transports: Collection[Via], part: Part
+) -> dict[str, Any]:
+    """Send the bucket's events by these transports, to the queue only a part of them.
+
+    Raises:
+        Overlap: as `attach`.
+    """
+    after = enable_eventbridge(document) if "eventbridge" in transports else dict(document)
+    return attach(after, entry_id, queue_arn, part) if "sqs" in transports else after
+
+
 def detach(document: Document, entry_id: str) -> dict[str, Any]:
     """Remove the entry with this `Id`, if the document has it."""
     merged: dict[str, Any] = {}

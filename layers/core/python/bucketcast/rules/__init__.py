@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -105,7 +105,7 @@ class RuleIndex:
             if regex is not None:
                 by_regex.setdefault(regex, []).append(entry)
                 continue
-            heads, tails = prefixes(rule), _ends(rule, "suffix", rule.suffix)
+            heads, tails = ends(rule, "prefix"), ends(rule, "suffix")
             if len(heads) > 1 < len(tails):
                 tails = ("",)  # all pairs of them would be too many
             for head in heads:
@@ -219,13 +219,9 @@ def _is_regex(condition: Condition) -> bool:
     return single and not condition.unless
 
 
-def prefixes(rule: Rule) -> Sequence[str]:
-    """Return the prefixes of matching keys; "" is any."""
-    return _ends(rule, "prefix", rule.prefix)
-
-
-def _ends(rule: Rule, how: How, end: str) -> Sequence[str]:
-    """Return the rule's own prefix or suffix, or those of a condition; "" is any."""
+def ends(rule: Rule, how: Literal["prefix", "suffix"]) -> Sequence[str]:
+    """Return the prefixes or suffixes of matching keys, its own or a condition's; "" is any."""
+    end: str = getattr(rule, how)
     given = (
         condition.values
         for condition in rule.conditions

@@ -11,7 +11,7 @@ from typing import Final
 
 from bucketcast.errors import BucketcastError
 from bucketcast.limits import BUCKET_RULES_BYTES, BUCKET_RULES_STEPS
-from bucketcast.rules import Rule, prefixes, regexes, searched
+from bucketcast.rules import Rule, ends, regexes, searched
 from bucketcast.rules.affixes import Affixes
 from bucketcast.rules.regexes import Cost
 
@@ -54,7 +54,7 @@ def cost(rules: Iterable[Rule]) -> Cost:
                 found = regexes.cost(condition.values)
                 memory += found.memory
                 steps += found.steps * (1 if condition.on == "key" else _LONGER)
-        for prefix in prefixes(rule) if regex is None else ("",):
+        for prefix in ends(rule, "prefix") if regex is None else ("",):
             tests[prefix] += steps
         if memory > BUCKET_RULES_BYTES or steps > BUCKET_RULES_STEPS:
             break

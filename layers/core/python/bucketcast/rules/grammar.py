@@ -13,8 +13,7 @@ alternatives.
 import re
 from collections.abc import Iterable
 
-from bucketcast.errors import did_you_mean
-from bucketcast.rules.conditions import METADATA, PLAIN, TAG, Condition, How, check
+from bucketcast.rules.conditions import METADATA, TAG, Condition, How, check
 
 _HOWS: dict[str, How] = {"=": "equals", "^=": "prefix", "$=": "suffix", "~=": "regex"}
 _OPERATORS = {how: operator for operator, how in _HOWS.items()}
@@ -75,15 +74,7 @@ def _subject(text: str) -> str:
     """Return the subject's name in conditions; a dash may replace the underscore."""
     if text.startswith(METADATA) and text != METADATA:
         return METADATA + metadata_name(text.removeprefix(METADATA))
-    if text.startswith(TAG) and text != TAG:
-        return text
-    name = text.replace("-", "_")
-    if name not in PLAIN:
-        known = (*PLAIN, f"{METADATA}NAME", f"{TAG}NAME")
-        raise ValueError(
-            f"unknown '{text}': {did_you_mean(name, known)}allowed: {', '.join(known)}"
-        )
-    return name
+    return text if text.startswith(TAG) else text.replace("-", "_")
 
 
 def _how(on: str, operator: str, value: str) -> How:

@@ -15,6 +15,7 @@ from shlex import quote
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from bucketcast.destination import Destination, TargetArn, TopicArn, short_name
 from bucketcast.display import printable
@@ -56,15 +57,7 @@ def document(rule: Rule) -> dict[str, Any]:
         "event": list(rule.events),
         "prefix": rule.prefix,
         "suffix": rule.suffix,
-        "conditions": [
-            {
-                "on": condition.on,
-                "how": condition.how,
-                "values": list(condition.values),
-                "unless": condition.unless,
-            }
-            for condition in rule.conditions
-        ],
+        "conditions": [*map(asdict, rule.conditions)],
         "name": rule.name,
         **{key: value for key, value in stored.items() if value},
     }

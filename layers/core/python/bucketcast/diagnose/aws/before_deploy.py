@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.config import Bucket, Deployment
+from bucketcast.config.bucket import Bucket
+from bucketcast.config.model import Deployment
 from bucketcast.delivery.queue_names import dead_of, target_name
 from bucketcast.diagnose.aws import report_unread
 from bucketcast.finding import Finding
@@ -153,8 +154,8 @@ def _bucket(
             Bucket=name, ExpectedBucketOwner=account
         )
     try:
-        if bucket.via != "eventbridge":
-            notifications.attach(document, notifications.entry_id(stack), "", bucket.part)
+        via = notifications.split(bucket.via)
+        notifications.connect(document, notifications.entry_id(stack), "", via, bucket.part)
     except notifications.Overlap as error:
         yield _error(name, "another entry takes its events", str(error))
 

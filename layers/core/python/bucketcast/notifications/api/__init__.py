@@ -27,7 +27,7 @@ from bucketcast.notifications.api.checks import (
     stored_topic_arn,
 )
 from bucketcast.notifications.api.document import Document
-from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
+from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.aws.checks import queue_targets
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
@@ -175,10 +175,7 @@ class Notifications:
             wanted = edit(stored)
             require_logged(wanted, stored, deployment.access_events.get(bucket, ()))
             if not bound.empty:
-                attachments = Attachments(deployment, self._aws)
-                status = attachments.read_status(bucket)
-                require_sent(wanted, stored, status.parts, deployment)
-                _attach(attachments, status, deployment)
+                self._attach(bucket, wanted, stored, deployment)
             rules.change(bucket, edit)
             before, after = ({rule.id: rule for rule in each} for each in (stored, wanted))
             both = before.keys() | after.keys()
@@ -194,11 +191,18 @@ class Notifications:
         """
         self.exists(bucket)
         with _s3_errors():
-            deployment = self._find()
-            attachments = Attachments(deployment, self._aws)
-            status = attachments.read_status(bucket)
-            require_sent(asked, (), status.parts, deployment)
-            _attach(attachments, status, deployment)
+            self._attach(bucket, asked, (), self._find())
+
+    def _attach(
+        self, bucket: str, wanted: Sequence[Rule], stored: Sequence[Rule], deployment: Deployed
+    ) -> None:
+        """Attach a bucket unless it is, and restore the deploy's entry; new rules may need more."""
+        attachments = Attachments(deployment, self._aws)
+        status = attachments.read_status(bucket)
+        require_sent(wanted, stored, status.parts, deployment)
+        if not status.via:
+            by_rule = deployment.buckets.get(bucket) == "eventbridge"
+            attachments.attach(bucket, "eventbridge" if by_rule else "sqs")
 
     def forget(self, bucket: str) -> None:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""
@@ -248,13 +252,6 @@ class Notifications:
             )
         ]
         return Document(document_given.queues, resolved)
-
-
-def _attach(attachments: Attachments, status: AttachmentStatus, deployment: Deployed) -> None:
-    """Attach a bucket unless it is, and restore the deploy's entry."""
-    if not status.via:
-        by_rule = deployment.buckets.get(status.bucket) == "eventbridge"
-        attachments.attach(status.bucket, "eventbridge" if by_rule else "sqs")
 
 
 def _is_minios(call: RawRequest) -> bool:

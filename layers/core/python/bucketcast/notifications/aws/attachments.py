@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
@@ -114,16 +113,18 @@ class Attachments:
         wanted = self._wanted(bucket)
         if deployed:
             part = ours if ours and ours.covers(wanted) else wanted
-        change: Change = notifications.enable_eventbridge
         works = notifications.sends_to_eventbridge(document)
         by_rule = via == "eventbridge" and not deployed
         if by_rule:
             works = works and self._rules.has(self._rule(bucket))
         if via == "sqs":
             self.ingress.require_allowed("s3", validated=True)
-            change = partial(self._to_queue, part)
-            change(document)  # it may overlap: then nothing is stored
             works = ours == part
+
+        def change(before: Document) -> dict[str, Any]:
+            return notifications.connect(before, self._entry, self.ingress.queue, {via}, part)
+
+        change(document)  # it may overlap: then nothing is stored
         # The time comes first: if this ends after the write, S3's delay is known nevertheless.
         self._add_time(bucket, changed=not works)
         changes = self._by_rule(bucket) if by_rule else self._write(bucket, change)
@@ -145,9 +146,6 @@ class Attachments:
             if changes:
                 self._rules.remove(self._rule(bucket))
             raise
-
-    def _to_queue(self, part: Part, before: Document) -> dict[str, Any]:
-        return notifications.attach(before, self._entry, self.ingress.queue, part)
 
     def detach(self, bucket: str, via: Via | None = None) -> list[str]:
         """Stop a bucket's events, or only one transport; return the changes as texts.

@@ -175,12 +175,8 @@ class DeployedBucket:
             self._retry(lambda: times.add(self.name, since, changed=changed))
 
     def _with_wanted(self, before: Document) -> dict[str, Any]:
-        after = dict(before)
-        if "eventbridge" in self._wanted:
-            after = notifications.enable_eventbridge(after)
-        if "sqs" in self._wanted:
-            after = notifications.attach(after, self._entry_id, self._queue, self._part)
-        return after
+        wanted = self._wanted
+        return notifications.connect(before, self._entry_id, self._queue, wanted, self._part)
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry_id)

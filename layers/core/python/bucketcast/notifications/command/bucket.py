@@ -1,10 +1,13 @@
 """`bucketcast bucket`: connect and disconnect existing buckets, and list connected ones."""
 
+from collections.abc import Callable
+
 import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.command.bucket_ls import ls
+from bucketcast.notifications.command.filters import F
 from bucketcast.notifications.document import Via
 from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules.sent_events import EVENTBRIDGE, EVENTS, WHOLE, Part, notified_events
@@ -33,6 +36,11 @@ def _events(text: str) -> tuple[str, ...]:
     return tuple(events)
 
 
+def _key_end(name: str) -> Callable[[F], F]:
+    help_ = f"Only keys with this {name}."
+    return click.option(f"--{name}", type=params.key_part, metavar="TEXT", default="", help=help_)
+
+
 @command.command()
 @click.argument("bucket", type=params.bucket_name)
 @click.option(
@@ -50,20 +58,8 @@ def _events(text: str) -> tuple[str, ...]:
     metavar="EVENTS",
     help="Only these events, as in `event add`. [default: all]",
 )
-@click.option(
-    "--prefix",
-    type=params.key_part,
-    metavar="TEXT",
-    default="",
-    help="Only keys with this prefix.",
-)
-@click.option(
-    "--suffix",
-    type=params.key_part,
-    metavar="TEXT",
-    default="",
-    help="Only keys with this suffix.",
-)
+@_key_end("prefix")
+@_key_end("suffix")
 @yes_option("Do not ask if the bucket's rules get fewer events.")
 @shared
 def attach(  # noqa: PLR0913 - an option each

@@ -1,9 +1,9 @@
 """`bucketcast bucket ls`: connected buckets and their other notifications."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -17,14 +17,6 @@ from bucketcast.terminal.output import Output, shared
 
 _COLUMNS = ("BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATIONS")
 _AT_ONCE = 16
-
-
-class _Row(NamedTuple):
-    """A row of the table; `access_events` are names of events that a trail logs."""
-
-    state: AttachmentStatus
-    rules: int
-    access_events: tuple[str, ...]
 
 
 @click.command()
@@ -53,25 +45,24 @@ def ls(out: Output, bucket: str | None) -> None:
         for status in states
         if bucket or status.via or status.by_deploy or rules[status.bucket]
     ]
-    rows_listed = [
-        _Row(status, rules[status.bucket], deployment.access_events.get(status.bucket, ()))
-        for status in listed
+    logged = deployment.access_events
+    entries = [
+        _document(status, rules[status.bucket], logged.get(status.bucket, ())) for status in listed
     ]
-    document = {"buckets": [_document(status) for status in rows_listed]}
     rows = [
         (
-            status.state.bucket,
-            _transport(status.state),
-            _words(status.access_events),
-            str(status.rules),
-            "; ".join(status.state.others),
+            status.bucket,
+            _transport(status),
+            _words(entry["access_events"]),
+            str(entry["rules"]),
+            "; ".join(status.others),
         )
-        for status in rows_listed
+        for status, entry in zip(listed, entries, strict=True)
     ]
     hint = (
         "no bucket is connected: use `bucketcast bucket attach BUCKET`, or [bucket.NAME] and deploy"
     )
-    out.table(document, _COLUMNS, rows, hint)
+    out.table({"buckets": entries}, _COLUMNS, rows, hint)
 
 
 def _look(buckets: Attachments, names: Iterable[str], aws: Aws) -> list[AttachmentStatus]:
@@ -100,15 +91,16 @@ def _words(events: Collection[str]) -> str:
     return ", ".join(word for word, name in NAMES.items() if name in events) or "none"
 
 
-def _document(row: _Row) -> dict[str, Any]:
+def _document(state: AttachmentStatus, rules: int, access_events: Sequence[str]) -> dict[str, Any]:
+    """Return an entry; `access_events` are names of events that a trail logs."""
     return {
-        "bucket": row.state.bucket,
-        "via": row.state.via or None,
-        "part": part._asdict() if (part := narrowed(row.state)) else None,
-        "by_deploy": row.state.by_deploy,
-        "both": row.state.via == "both",
-        "others": list(row.state.others),
-        "why": row.state.problem,
-        "rules": row.rules,
-        "access_events": list(row.access_events),
+        "bucket": state.bucket,
+        "via": state.via or None,
+        "part": part._asdict() if (part := narrowed(state)) else None,
+        "by_deploy": state.by_deploy,
+        "both": state.via == "both",
+        "others": list(state.others),
+        "why": state.problem,
+        "rules": rules,
+        "access_events": list(access_events),
     }

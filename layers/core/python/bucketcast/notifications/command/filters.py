@@ -25,21 +25,16 @@ _SHORT = (
 )
 _CONDITION = "ON OP VALUE"
 _OPTIONS = (
-    click.option(
-        "--prefix",
-        "prefixes",
-        multiple=True,
-        type=params.key_part,
-        metavar="TEXT",
-        help="Key prefix; a single value may contain the wildcards * and ?.",
-    ),
-    click.option(
-        "--suffix",
-        "suffixes",
-        multiple=True,
-        type=params.key_part,
-        metavar="TEXT",
-        help="Key suffix; a single value may contain the wildcards * and ?.",
+    *(
+        click.option(
+            f"--{end}",
+            f"{end}es",
+            multiple=True,
+            type=params.key_part,
+            metavar="TEXT",
+            help=f"Key {end}; a single value may contain the wildcards * and ?.",
+        )
+        for end in ("prefix", "suffix")
     ),
     *(
         click.option(
