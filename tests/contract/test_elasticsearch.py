@@ -243,7 +243,7 @@ def test_an_index_with_too_many_fields_is_tried_again(search: SearchServer, make
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_an_event_that_does_not_fit_the_mapping_is_rejected_alone(
+def test_an_event_that_does_not_fit_the_mapping_waits_alone(
     search: SearchServer, make: Make, form: str
 ) -> None:
     etag = {"s3": {"properties": {"object": {"properties": {"eTag": {"type": "integer"}}}}}}
@@ -252,8 +252,9 @@ def test_an_event_that_does_not_fit_the_mapping_is_rejected_alone(
     )
     batch = [event("a", 1, etag="1"), event("b", 2, etag="x"), event("c", 3, etag="3")]
     failures = make(format=form).send(batch)
-    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
     assert "eTag" in str(failures[1])
+    assert failures[1].alone
     assert len(search.received()) == 2
 
 
@@ -276,6 +277,19 @@ def test_events_wait_for_a_blocked_index(
     assert findings(target)[-1].status == "ok"
     assert target.send(events(3)) == {}
     assert len(search.received()) == 4
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_a_shard_that_starts_is_no_outage(search: SearchServer, make: Make, form: str) -> None:
+    nowhere = "index.routing.allocation.require._name"
+    search.request("PUT", "/events?wait_for_active_shards=0", {"settings": {nowhere: "nobody"}})
+    target = make(format=form)
+    with pytest.raises(Retryable, match="503") as refused:
+        target.send(events(2))
+    assert type(refused.value) is Retryable
+    search.request("PUT", "/events/_settings", {nowhere: None})
+    search.request("GET", "/_cluster/health/events?wait_for_status=yellow")
+    assert target.send(events(2)) == {}
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
@@ -405,7 +419,7 @@ def test_an_object_that_was_only_put_is_not_in_the_guard(search: SearchServer, m
     assert len(search.received()) == 20
 
 
-def test_a_rejected_event_does_not_affect_its_object(search: SearchServer, make: Make) -> None:
+def test_a_refused_event_does_not_affect_its_object(search: SearchServer, make: Make) -> None:
     host = {"source": {"properties": {"userAgent": {"type": "integer"}}}}
     search.request(
         "PUT", "/events", {"mappings": {"properties": {"Records": {"properties": host}}}}
@@ -424,7 +438,7 @@ def test_a_rejected_event_does_not_affect_its_object(search: SearchServer, make:
     ]
     failures = target.send(batch)
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-        (1, 4), Rejected
+        (1, 4), Retryable
     )
     assert "userAgent" in str(failures[1])
     # Their entries in the guard do not make other events fail.

@@ -167,7 +167,6 @@ CELLS = (
         opened=True,
     ),
     _event("it is larger than a webhook takes", Webhook, Answer.TOO_LARGE, "answered 413", tries=1),
-    _event("it is larger than a database takes", Table, Answer.TOO_LARGE, "exceeds"),
     _event("its row is locked", Table, Answer.LOCKED, "lock"),
     _partition("it has no leader", Brokers, Answer.LEADERLESS),
     _partition("it takes no writes", Brokers, Answer.READ_ONLY),

@@ -229,7 +229,6 @@ class Table(TableTarget[Any]):
         Answer.BUSY: ("53200", "out of memory"),
         Answer.THROTTLED: ("53300", "too many connections"),
         Answer.REFUSED: ("22P05", "unsupported Unicode escape sequence"),
-        Answer.TOO_LARGE: ("54000", "index row size exceeds the maximum"),
     }
 
     def __init__(self, server: Server) -> None:

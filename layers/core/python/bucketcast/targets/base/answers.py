@@ -33,7 +33,7 @@ class Verdict(Enum):
     EVENT = "its own fault: dead-lettered", Rejected
     HALVE = "too large: halved, alone dead-lettered", TooLargeError
     SETTINGS = "waits for settings, here or there", Retryable
-    ROW = "waits for another table, alone", Retryable
+    ROW = "waits for its repair, alone", Retryable
     LOGIN = "waits for a login or right", NotAuthorized
     SLOWER = "waits as asked", Throttled
     AWAY = "nobody there: all wait", NotConnected
@@ -79,8 +79,8 @@ def of_connections(server: str, address: str, suits: str, wrapped: str = "") -> 
     """
     tls = f"SSLError ConnectionError {wrapped}"
     trust = (
-        f"set cert_authority to the authority that signed {server}'s certificate, and {address} to "
-        "a name in it"
+        f"has {server}'s certificate expired? Else set cert_authority to the authority that signed "
+        f"it, and {address} to a name in it"
     )
     mutual = f"{server} wants a client_cert, with client_key, of an authority that it trusts"
     reach = f"is {address} right, does its network let this function in, and {suits}"

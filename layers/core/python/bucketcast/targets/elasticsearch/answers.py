@@ -15,23 +15,22 @@ _LOGIN = (
 )
 _SUITS = "does its scheme (http, https) suit the port?"
 _REACH = f"is url right, does its network let this function in, and {_SUITS}"
-_STRICT = "strict_dynamic_mapping_exception"
-_MAPPING = "mapper_parsing_exception document_parsing_exception"
+_MAPPING = "mapper_parsing_exception document_parsing_exception strict_dynamic_mapping_exception"
 
 ANSWERS = Answers(
     # Not the document is at fault but the index, whose limit can be raised.
     Answer(
         Verdict.AGAIN,
-        f"{_MAPPING} {_STRICT} illegal_argument_exception",
+        f"{_MAPPING} illegal_argument_exception",
         "raise index.mapping.total_fields.limit",
         ("Limit of total fields [",),
     ),
-    Answer(Verdict.SETTINGS, _STRICT, "add the field to the mapping of the index"),
-    Answer(Verdict.EVENT, _MAPPING),
+    Answer(Verdict.ROW, _MAPPING, "change the mapping of the index"),
     Answer(
-        Verdict.EVENT,
+        Verdict.ROW,
         "illegal_argument_exception",
-        words=("cannot be changed from type", "immense term"),
+        "change the mapping of the index",
+        ("cannot be changed from type", "immense term"),
     ),
     *of_http("url"),
     Answer(

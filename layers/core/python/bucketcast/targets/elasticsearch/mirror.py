@@ -126,13 +126,14 @@ def _fail(
     result: WriteResult,
 ) -> None:
     """Record the failure of a write for the events that it concerns."""
-    if isinstance(error, Rejected) and write.slot == VISIBLE:
+    is_about_document = error.alone or isinstance(error, Rejected)
+    if is_about_document and write.slot == VISIBLE:
         if entry := object_.drop_refused():
             own = entry.own_index(events)
             result.fail([own], error)
             result.undecided.extend([index_] for index_ in entry.indexes if index_ != own)
         return
-    if isinstance(error, Rejected) and len(object_.indexes) > 1:
+    if is_about_document and len(object_.indexes) > 1:
         result.undecided.append(list(object_.indexes))
     else:
         result.fail(object_.indexes, error)

@@ -176,4 +176,4 @@ class Target(base.Connected[Client]):
 
 def _may_be_anothers(error: DeliveryError) -> bool:
     """Return True for an answer to a batch that may be about other events of it."""
-    return isinstance(error, TooLargeError) or error.may_be_settings
+    return isinstance(error, TooLargeError) or error.alone

@@ -14,8 +14,8 @@ ANSWERS = Answers(
     Answer(
         Verdict.AWAY,
         "unreachable",
-        "set cert_authority to the authority that signed the brokers' certificates, and "
-        "brokers to names in them",
+        "has a broker's certificate expired? Else set cert_authority to the authority that "
+        "signed it, and brokers to names in it",
         ("certificate verify failed",),
     ),
     Answer(
@@ -63,7 +63,7 @@ ANSWERS = Answers(
         "MSG_SIZE_TOO_LARGE RECORD_LIST_TOO_LARGE",
         "raise max.message.bytes of topic {topic}, or set compression_codec",
     ),
-    Answer(Verdict.EVENT, "INVALID_RECORD"),
+    Answer(Verdict.ROW, "INVALID_RECORD _INVALID_DIFFERENT_RECORD", "see the schema of {topic}"),
     Answer(Verdict.SLOWER, "THROTTLING_QUOTA_EXCEEDED _QUEUE_FULL"),
     Answer(Verdict.SILENT, "REQUEST_TIMED_OUT", "is a replica slow or down?"),
     Answer(

@@ -6,7 +6,7 @@ from bucketcast.targets.base.database import FULL, OTHER_INDEX, OTHER_TABLE, ROW
 
 ANSWERS = Answers(
     Answer(Verdict.ROW, "22P05", "the table needs a database in UTF8", ("has no equivalent",)),
-    Answer(Verdict.EVENT, "22007 22008 22021 22P05 54000"),
+    Answer(Verdict.EVENT, "22007 22008 22021 22P05"),
     Answer(Verdict.EVENT, "22P02", words=("type json",)),
     Answer(Verdict.ROW, "23505", OTHER_INDEX),
     Answer(Verdict.ROW, "42501", ROW, ("row-level security",)),
