@@ -25,13 +25,10 @@ def command(product: str) -> list[str]:
 
     Raises `machine.MissingProgramError`.
     """
-    jars = sorted((_SERVERS / product).glob("*.jar"))
-    if not jars:
-        raise MissingProgramError(product)
     java = find_program("java", _PROGRAMS)
     made = _SERVERS / product / "launcher"
     launcher, archive = made / "launcher.jar", made / "classes.jsa"
-    path = pathsep.join(map(str, [launcher, *jars]))
+    path = pathsep.join(map(str, [launcher, *jars(product)]))
     node = ["-cp", path, _LAUNCHER.stem]
     with (_SERVERS / product / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several programs of the tests may start here at once
@@ -44,6 +41,17 @@ def command(product: str) -> list[str]:
             _archive([java, *_OPTIONS, f"-XX:ArchiveClassesAtExit={archive}", *node])
             note.write_text(wanted)
     return [java, *_OPTIONS, f"-XX:SharedArchiveFile={archive}", *node]
+
+
+def jars(product: str) -> list[Path]:
+    """Return the product's jars.
+
+    Raises `machine.MissingProgramError`.
+    """
+    found = sorted((_SERVERS / product).glob("*.jar"))
+    if not found:
+        raise MissingProgramError(product)
+    return found
 
 
 def _version(java: str) -> str:
