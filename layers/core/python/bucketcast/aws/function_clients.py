@@ -58,6 +58,7 @@ def _connect(service_client: Any) -> str:
     url = urlsplit(service_client.meta.endpoint_url)
     port = url.port or {"http": 80, "https": 443}[url.scheme]
     try:
+        # Not as targets do: botocore tries the addresses of AWS' own names in this way, too.
         socket.create_connection((url.hostname, port), AWS_CALL_LIMITS["connect_timeout"]).close()
     except OSError as error:
         return str(error)
