@@ -239,6 +239,13 @@ def test_documented_rights_are_enough(kafka: KafkaServer, make: Make) -> None:
     assert target.send(events(2)) == {}
 
 
+def test_a_batch_larger_than_a_segment_is_sent_in_parts(kafka: KafkaServer, make: Make) -> None:
+    """The broker answers RECORD_LIST_TOO_LARGE."""
+    kafka.create_topic("segments", internal_segment_bytes="20000")
+    assert make(topic="segments").send(events(300)) == {}
+    assert len(kafka.received("segments")) == 300
+
+
 def test_topic_with_a_lower_limit_gets_smaller_batches(kafka: KafkaServer, make: Make) -> None:
     kafka.create_topic("small", max_message_bytes="20000")
     target = make(topic="small")

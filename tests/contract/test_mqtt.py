@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.contract.case import bounded, event, events, path_of
 from tests.contract.endpoint import endpoint
 from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
+from tests.servers.link import Links
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
 from tests.servers.tls import Tls
 
@@ -181,6 +183,18 @@ def test_version_is_the_configured_one(
 ) -> None:
     assert make(version=version).send(events(1)) == {}
     assert logins(mosquitto)[-1][1] == number  # Mosquitto's 1 is 3.1, its 2 is 3.1.1
+
+
+def test_a_login_that_breaks_off_changes_no_version(mosquitto: MqttServer, make: Make) -> None:
+    with closing(Links()) as links:
+        relay = links.open(mosquitto.process.folder, mosquitto.port)
+        target = make(broker=f"tcp://{relay.host}:{relay.port}")
+        relay.cut_answers(1)
+        with pytest.raises(NotConnected):
+            bounded(lambda: target.send(events(1)))
+        relay.restore()
+        assert deliver(mosquitto, target) == expected_paths()
+    assert logins(mosquitto)[-1][1] == "5"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,11 @@ Programs come from `tests/servers/install`; a missing one is a failure, never a 
 
 import ast
 import importlib
+import ssl
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -108,6 +111,21 @@ class Server(ABC):
     def start_again(self) -> None:
         """Start it on the same ports and data; nothing if it runs."""
         self.process.start()
+
+    def show_certificate(self) -> None:
+        """Show what the files of `tls` have now to whoever connects."""
+        self.stop()
+        self.start_again()
+
+    def wait_until_shown(self, port: int) -> None:
+        """Wait until a port for TLS shows the certificate, for at most a minute."""
+        wanted = self.tls.server_cert.read_text().strip()
+        give_up = time.monotonic() + 60
+        shown = ""
+        while shown != wanted:
+            assert time.monotonic() < give_up
+            with suppress(OSError):  # it may reject who has no certificate
+                shown = ssl.get_server_certificate(("127.0.0.1", port), timeout=10).strip()
 
     def kill(self) -> None:
         """End it as `kill -9` does, with all it started."""

@@ -123,6 +123,9 @@ class AmqpServer(Server):
             timeout=300,
         )
 
+    def show_certificate(self) -> None:
+        self.control("eval", "ssl:clear_pem_cache().")
+
     def url(self, user: str = USER, password: str = PASSWORD, vhost: str = "") -> str:
         return f"amqp://{user}:{password}@{self.address}/{vhost}"
 

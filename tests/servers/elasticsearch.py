@@ -7,6 +7,8 @@ any server. No client library serves both products, so this uses plain HTTP.
 import base64
 import http.client
 import json
+import os
+import signal
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -28,7 +30,7 @@ API_KEY = "VuaCfGcBCdbkQm-e5aOx:ui2lp2-s3cret"
 """`id:key`, as Elasticsearch shows a new key."""
 
 _NGINX = """\
-daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr;
+daemon off; worker_processes 1; {user}pid {folder}/nginx.pid; error_log stderr;
 events {{ worker_connections 256; }}
 http {{
   access_log off; client_max_body_size 100m; client_body_buffer_size 8m;
@@ -121,6 +123,11 @@ class SearchServer(Server):
         url = f"http://127.0.0.1:{self._ports['narrow']}"
         return self.settings(**{"url": url, **overrides})
 
+    def show_certificate(self) -> None:
+        pid = int((self.process.folder / "nginx.pid").read_text())
+        os.kill(pid, signal.SIGHUP)
+        self.wait_until_shown(self._ports["mtls"])
+
     def write(self, key: str, body: bytes) -> None:
         self._raw("PUT", f"/{self.destination}/_doc/{quote(key, safe='')}", body)
 
@@ -189,6 +196,7 @@ def start(folder: Path, tls: Tls, *, product: str = PRODUCTS[0]) -> SearchServer
         _NGINX.format(
             **chosen,
             folder=folder,
+            user="user root; " if os.geteuid() == 0 else "",
             cert=tls.server_cert,
             key=tls.server_key,
             ca=tls.ca,

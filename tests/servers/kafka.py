@@ -20,6 +20,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclOperation,
     AclPermissionType,
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -220,6 +223,16 @@ class KafkaServer(Server):
         self.process.stop()
         self.process.start()
 
+    def show_certificate(self) -> None:
+        keystore = _write_keystore(self.process.folder, self.tls)
+        name = "listener.name.mtls.ssl.keystore.location"
+        change = ConfigEntry(name, keystore, incremental_operation=AlterConfigOpType.SET)
+        broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[change])
+        administrator = AdminClient(self.client)
+        for future in administrator.incremental_alter_configs([broker]).values():
+            future.result(_TIMEOUT)
+        self.wait_until_shown(self.ports["mtls"])
+
     def create_topic(self, topic: str, partitions: int = 1, **config: str) -> None:
         """Create a topic, and wait until it is ready; `config` has a `_` for each dot."""
         properties = {key.replace("_", "."): value for key, value in config.items()}
@@ -310,7 +323,7 @@ def _start(folder: Path, tls: Tls, create_topics: str) -> KafkaServer:
     return server
 
 
-def _configure(folder: Path, tls: Tls, create_topics: str, ports: Mapping[str, int]) -> None:
+def _write_keystore(folder: Path, tls: Tls) -> str:
     key = serialization.load_pem_private_key(tls.server_key.read_bytes(), None)
     pem = key.private_bytes(
         serialization.Encoding.PEM,
@@ -320,6 +333,11 @@ def _configure(folder: Path, tls: Tls, create_topics: str, ports: Mapping[str, i
     keystore = folder / "keystore.pem"
     keystore.touch(mode=0o600)
     keystore.write_bytes(pem + tls.server_cert.read_bytes())
+    return str(keystore)
+
+
+def _configure(folder: Path, tls: Tls, create_topics: str, ports: Mapping[str, int]) -> None:
+    _write_keystore(folder, tls)
     properties = _CONFIGURATION.format(
         **ports, folder=folder, ca=tls.ca, create_topics=create_topics
     )

@@ -89,6 +89,11 @@ class PostgresServer(Server):
         )
         return {"connection_string": string, "table": self.destination, **overrides}
 
+    def show_certificate(self) -> None:
+        for file in (self.tls.server_cert, self.tls.server_key):
+            _copy(file, postgres.home(self.process.folder))
+        super().show_certificate()
+
     def write(self, key: str, body: bytes) -> None:
         table = sql.SQL("public.{}").format(sql.Identifier(self.destination))
         statement = sql.SQL("UPDATE {} SET value = %s::jsonb WHERE key = %s").format(table)

@@ -1,6 +1,7 @@
 """Certificates for the test servers: one authority, what it signed, and what must be refused."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import trustme
@@ -11,6 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 CLIENT_NAME = "carol"
 """Common name of the client certificate; PostgreSQL takes it for the role."""
+_NAMES = {
+    "server": ("localhost", "127.0.0.1", "::1"),
+    "client": (f"{CLIENT_NAME}@test.example",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,7 @@ class Tls:
     """PEM files. A `*_cert` holds the whole chain, a `*_key` is readable by the owner only."""
 
     ca: Path
+    ca_key: Path
     server_cert: Path
     server_key: Path
     client_cert: Path
@@ -40,16 +46,26 @@ def issue(folder: Path) -> Tls:
     folder.mkdir(parents=True, exist_ok=True)
     authority, other = trustme.CA(), trustme.CA()
     authority.cert_pem.write_to_path(str(files.ca))
+    authority.private_key_pem.write_to_path(str(files.ca_key))
     other.cert_pem.write_to_path(str(files.other_ca))
     files.intermediate.write_text(_certified_by_another(authority))
-    here = ("localhost", "127.0.0.1", "::1")
-    client = f"{CLIENT_NAME}@test.example"
-    own_client = authority.issue_cert(client, common_name=CLIENT_NAME)
-    other_client = other.issue_cert(client, common_name=CLIENT_NAME)
-    _write(authority.issue_cert(*here), files.server_cert, files.server_key)
-    _write(own_client, files.client_cert, files.client_key)
+    for whose in _NAMES:
+        renew(files, whose)
+    other_client = other.issue_cert(*_NAMES["client"], common_name=CLIENT_NAME)
     _write(other_client, files.other_client_cert, files.other_client_key)
     return files
+
+
+def renew(files: Tls, whose: str, not_after: datetime | None = None) -> None:
+    """Replace the certificate of the `server` or the `client`, and its key."""
+    authority = trustme.CA.from_pem(files.ca.read_bytes(), files.ca_key.read_bytes())
+    made = authority.issue_cert(
+        *_NAMES[whose],
+        common_name=CLIENT_NAME if whose == "client" else "localhost",
+        organization_unit_name=whose,  # Kafka takes a new one for the same name only
+        not_after=not_after,
+    )
+    _write(made, getattr(files, f"{whose}_cert"), getattr(files, f"{whose}_key"))
 
 
 def _certified_by_another(authority: trustme.CA) -> str:
