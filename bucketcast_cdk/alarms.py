@@ -31,89 +31,80 @@ class MonitoredQueue(NamedTuple):
     off: bool = False
 
 
-class Alarms(Construct):
-    """The alarms of queues, of the queue of failed jobs, and of the function `looking` at buckets.
+def make_alarms(
+    scope: Construct,
+    *,
+    queues: Iterable[MonitoredQueue],
+    failures: sqs.Queue | None,
+    looking: str,
+    options: AlarmOptions | None,
+) -> list[str]:
+    """Make the alarms of queues, of failed jobs, and of the function `looking` at buckets.
 
-    Alarms of dynamic targets notify the same topic, by the output `AlarmTopic`. No alarm notifies
-    when it ends: each would also do so once after it is created.
+    Return their names. Alarms of dynamic targets notify the same topic, by the output `AlarmTopic`.
+    No alarm notifies when it ends: each would also do so once after it is created.
     """
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        queues: Iterable[MonitoredQueue],
-        failures: sqs.Queue | None,
-        looking: str,
-        options: AlarmOptions | None,
-    ) -> None:
-        super().__init__(scope, construct_id)
-        stack = Stack.of(self).stack_name
-        definitions = [
-            alarm
-            for queue in queues
-            for alarm in alarms.queue_alarms(
-                stack,
-                queue.name,
-                queue.target,
-                queue.queue.queue_name,
-                queue.dead.queue_name,
-                off=queue.off,
-            )
-        ]
-        if failures:
-            definitions.append(alarms.pipeline_alarm(stack, failures.queue_name))
-        definitions.append(alarms.notifications_alarm(stack, looking))
-        self.names = [alarm["AlarmName"] for alarm in definitions]
-        actions = [self._topic(options).topic_arn] if options else []
-        for alarm in definitions:
-            # The API has CloudFormation's names, so dynamic targets use the same definitions.
-            CfnResource(
-                self,
-                alarm["AlarmName"],
-                type="AWS::CloudWatch::Alarm",
-                properties={**alarm, **({"AlarmActions": actions} if actions else {})},
-            )
-        if actions:
-            output(scope, "AlarmTopic", actions[0])
-        else:
-            Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NO_RECIPIENT)
-
-    def _topic(self, options: AlarmOptions) -> sns.ITopic:
-        if options.topic:
-            return sns.Topic.from_topic_arn(self, "Topic", options.topic)
-        return self._encrypted_topic(options.email)
-
-    def _encrypted_topic(self, email: str) -> sns.ITopic:
-        """Return a topic that is encrypted by a key of its own: CloudWatch may not use SNS's."""
-        cloudwatch = iam.ServicePrincipal("cloudwatch.amazonaws.com")
-        this_account = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-        key = kms.Key(
-            self,
-            "Key",
-            description=f"{Stack.of(self).stack_name}: what the alarms send",
-            enable_key_rotation=True,
-            # Nothing that it encrypts is kept.
-            removal_policy=RemovalPolicy.DESTROY,
-            pending_window=Duration.days(7),
+    within, stack = Construct(scope, "Alarms"), Stack.of(scope).stack_name
+    definitions = [
+        alarm
+        for queue in queues
+        for alarm in alarms.queue_alarms(
+            stack,
+            queue.name,
+            queue.target,
+            queue.queue.queue_name,
+            queue.dead.queue_name,
+            off=queue.off,
         )
-        key.add_to_resource_policy(
-            iam.PolicyStatement(
-                principals=[cloudwatch],
-                actions=["kms:Decrypt", "kms:GenerateDataKey*"],
-                resources=["*"],  # in a key's own policy: this key
-                conditions=this_account,
-            )
+    ]
+    if failures:
+        definitions.append(alarms.pipeline_alarm(stack, failures.queue_name))
+    definitions.append(alarms.notifications_alarm(stack, looking))
+    actions = [options.topic or _encrypted_topic(within, options.email)] if options else []
+    for alarm in definitions:
+        # The API has CloudFormation's names, so dynamic targets use the same definitions.
+        CfnResource(
+            within,
+            alarm["AlarmName"],
+            type="AWS::CloudWatch::Alarm",
+            properties={**alarm, **({"AlarmActions": actions} if actions else {})},
         )
-        topic = sns.Topic(self, "Topic", master_key=key, enforce_ssl=True)
-        topic.add_to_resource_policy(
-            iam.PolicyStatement(
-                principals=[cloudwatch],
-                actions=["sns:Publish"],
-                resources=[topic.topic_arn],
-                conditions=this_account,
-            )
+    if actions:
+        output(scope, "AlarmTopic", actions[0])
+    else:
+        Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NO_RECIPIENT)
+    return [alarm["AlarmName"] for alarm in definitions]
+
+
+def _encrypted_topic(scope: Construct, email: str) -> str:
+    """Return the ARN of a topic with a key of its own: CloudWatch may not use SNS's."""
+    cloudwatch = iam.ServicePrincipal("cloudwatch.amazonaws.com")
+    this_account = {"StringEquals": {"aws:SourceAccount": Stack.of(scope).account}}
+    key = kms.Key(
+        scope,
+        "Key",
+        description=f"{Stack.of(scope).stack_name}: what the alarms send",
+        enable_key_rotation=True,
+        # Nothing that it encrypts is kept.
+        removal_policy=RemovalPolicy.DESTROY,
+        pending_window=Duration.days(7),
+    )
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            principals=[cloudwatch],
+            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+            resources=["*"],  # in a key's own policy: this key
+            conditions=this_account,
         )
-        topic.add_subscription(subscriptions.EmailSubscription(email))
-        return topic
+    )
+    topic = sns.Topic(scope, "Topic", master_key=key, enforce_ssl=True)
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            principals=[cloudwatch],
+            actions=["sns:Publish"],
+            resources=[topic.topic_arn],
+            conditions=this_account,
+        )
+    )
+    topic.add_subscription(subscriptions.EmailSubscription(email))
+    return topic.topic_arn

@@ -1,7 +1,7 @@
 """The construct: ingest, one delivery per configured target, and the attached buckets."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,19 @@ from constructs import Construct
 from bucketcast.config import load
 from bucketcast.config.deployable import deploy_errors
 from bucketcast.config.model import Deployment
-from bucketcast.config.pipeline import PipelineOptions
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast_cdk import customer_key, eventbridge, existing
-from bucketcast_cdk.alarms import Alarms
+from bucketcast_cdk import customer_key, existing
+from bucketcast_cdk.alarms import make_alarms
 from bucketcast_cdk.assets import Assets, Context
 from bucketcast_cdk.attachments import Attachments
 from bucketcast_cdk.bundling import ROOT
 from bucketcast_cdk.dashboard import make_dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.dynamic_targets import DynamicTargets, allow_inspecting
-from bucketcast_cdk.failures import failures_queue
 from bucketcast_cdk.gateway import Gateway
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.outputs import output
 from bucketcast_cdk.pipeline import Pipeline
-from bucketcast_cdk.pipeline.scans import Scans
 from bucketcast_cdk.platform import LAMBDA, local_platform
 from bucketcast_cdk.trail import make_trail
 
@@ -84,7 +81,6 @@ class Bucketcast(Construct):
         deliveries = list(self._targets.values())
         queues = [delivery.queue for delivery in deliveries]
         ingest.allow_sending(queues)
-        ingest.allow_rules(eventbridge.rules_arn(stack))
         dynamic = DynamicTargets(self, "DynamicTargets", context, ingest=ingest)
         if config.access_events and config.trail.create and not local:
             make_trail(Construct(self, "Access"), context)
@@ -96,7 +92,15 @@ class Bucketcast(Construct):
             labels={bucket.bucket_name: name for name, bucket in constructs.items()},
         )
         failures = (
-            self._add_pipeline(context, config.pipeline, ingest, queues, dynamic)
+            Pipeline(
+                self,
+                "Pipeline",
+                context,
+                options=config.pipeline,
+                ingest=ingest,
+                queues=queues,
+                dynamic=dynamic,
+            ).failures
             if config.pipeline
             else None
         )
@@ -116,14 +120,13 @@ class Bucketcast(Construct):
         alarms = (
             []
             if local
-            else Alarms(
+            else make_alarms(
                 self,
-                "Alarms",
                 queues=monitored,
                 failures=failures,
                 looking=attachments.custom_resources.name,
                 options=config.alarms,
-            ).names
+            )
         )
         if config.dashboard:
             make_dashboard(self, queues=monitored, alarms=alarms, local=local)
@@ -147,29 +150,6 @@ class Bucketcast(Construct):
                 "and cold starts take two to three times as long; install it, e.g. with "
                 f"`uv python install {assets.platform.python}`",
             )
-
-    def _add_pipeline(
-        self,
-        context: Context,
-        options: PipelineOptions,
-        ingest: Ingest,
-        queues: Sequence[sqs.IQueue],
-        dynamic: DynamicTargets,
-    ) -> sqs.Queue:
-        """Make the jobs and the starter of scans; return the queue of failures."""
-        pipeline = Pipeline(
-            self,
-            "Pipeline",
-            context,
-            options=options,
-            ingest=ingest,
-            queues=queues,
-            dynamic=dynamic,
-        )
-        failures = failures_queue(self, [job.name for job in pipeline.jobs.values()])
-        scan, runs = pipeline.jobs["scan"].name, pipeline.runs("scan")
-        Scans(self, "Scans", context, job=scan, runs=runs, dead_letters=failures)
-        return failures
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         output(self, "IngressQueueUrl", ingest.queue.queue_url)

@@ -23,7 +23,7 @@ def replace_names(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> D
     Raises:
         ConfigErrors: a construct has no table, or a scan or job wants its name.
     """
-    if errors := [*_missing_tables(config, constructs), *_other_names(config, constructs)]:
+    if errors := list(_errors(config, constructs)):
         raise ConfigErrors(errors)
     named = {
         bucket.bucket_name: replace(config.buckets[name], create=on_off("off"))
@@ -33,24 +33,18 @@ def replace_names(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> D
     return replace(config, buckets=others | named)
 
 
-def _missing_tables(
-    config: Deployment, constructs: Mapping[str, s3.IBucket]
-) -> Iterator[ConfigError]:
-    """Yield the errors of constructs without a table."""
-    for name in constructs.keys() - config.buckets.keys():
-        yield ConfigError(
-            f"bucket.{name}",
-            "is given as a construct and not in the configuration",
-            f"add the table [bucket.{name}], which may be empty",
-        )
-
-
-def _other_names(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Iterator[ConfigError]:
-    """Yield the errors of tables that name a construct by a name other than its own."""
+def _errors(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Iterator[ConfigError]:
+    """Yield the errors of constructs without a table, and of tables with another name of theirs."""
     jobs = config.pipeline.buckets if config.pipeline else ()
     reports = [scan.report[0] for scan in config.scans.values() if scan.report]
     tables = (("scan", [*config.scans, *reports]), ("pipeline.buckets", jobs))
     for name, bucket in constructs.items():
+        if name not in config.buckets:
+            yield ConfigError(
+                f"bucket.{name}",
+                "is given as a construct and not in the configuration",
+                f"add the table [bucket.{name}], which may be empty",
+            )
         for table, names in tables:
             if name in names and bucket.bucket_name != name:
                 yield ConfigError(

@@ -14,7 +14,6 @@ from constructs import Construct
 
 from bucketcast.limits import DEAD_DAYS, MESSAGE_BYTES
 from bucketcast_cdk import eventbridge
-from bucketcast_cdk.queues import allow_service
 
 _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
 
@@ -33,18 +32,17 @@ def failures_queue(scope: Construct, jobs: Sequence[str]) -> sqs.Queue:
         # Its messages only repeat what the logs have.
         removal_policy=RemovalPolicy.DESTROY,
     )
-    rules = {"ArnLike": {"aws:SourceArn": eventbridge.rules_arn(stack)}}
-    allow_service(queue, "RulesOfThisStack", "events", rules)
-    eventbridge.make(
+    eventbridge.allow_writing(queue)
+    events.CfnRule(
         scope,
         "Runs",
         name=f"{stack.stack_name}-runs",
         description="Runs of the jobs that failed",
-        pattern={
+        event_pattern={
             "source": ["aws.glue"],
             "detail-type": ["Glue Job State Change"],
             "detail": {"jobName": list(jobs), "state": _FAILED},
         },
-        target=events.CfnRule.TargetProperty(id="lost", arn=queue.queue_arn),
+        targets=[events.CfnRule.TargetProperty(id="lost", arn=queue.queue_arn)],
     )
     return queue

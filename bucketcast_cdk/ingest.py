@@ -13,6 +13,7 @@ from bucketcast import limits
 from bucketcast.listen.listener import queue_prefix
 from bucketcast.settings.environment import DeployedTargets
 from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
+from bucketcast_cdk import eventbridge
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
@@ -39,6 +40,8 @@ class Ingest(Construct):
         self.queue, self.dead = queues.queue, queues.dead
         self._allow_s3(config.source.accounts)
         self._subscribe(config.source.topics)
+        for queue in (self.queue, self.dead):
+            eventbridge.allow_writing(queue)
         self.table = self._table(context)
         function = Function(
             self,
@@ -169,10 +172,3 @@ class Ingest(Construct):
             )
             # Before the queue's policy exists, events that a topic sends are retried or lost.
             subscription.node.add_dependency(self.queue)
-
-    def allow_rules(self, rules: str) -> None:
-        """Allow rules of EventBridge to write; their ARNs may have a `*`."""
-        for queue in (self.queue, self.dead):
-            allow_service(
-                queue, "RulesOfThisStack", "events", {"ArnLike": {"aws:SourceArn": rules}}
-            )

@@ -1,7 +1,7 @@
 """The data pipeline: its bucket, and its three jobs with their permissions."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_glue as glue
@@ -13,11 +13,13 @@ from bucketcast.config.pipeline import ANY, PipelineOptions
 from bucketcast.state.lease import JOBS
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.dynamic_targets import DynamicTargets
+from bucketcast_cdk.failures import failures_queue
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.outputs import output
 from bucketcast_cdk.permissions import (
     OBJECTS,
     RULES,
+    allow,
     allow_decryption,
     allow_login,
     allow_secrets,
@@ -26,6 +28,7 @@ from bucketcast_cdk.permissions import (
     leading_keys,
 )
 from bucketcast_cdk.pipeline.jobs import Job, JobSetup, make_package, spark_conf
+from bucketcast_cdk.pipeline.scans import Scans
 from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
@@ -37,7 +40,7 @@ _UPLOAD_RETENTION: Final = Duration.days(7)
 class Pipeline(Construct):
     """The jobs `scan`, `backfill` and `reconcile`; the command and `Scans` start them.
 
-    `queues` are those of the deployed targets.
+    `queues` are those of the deployed targets; `failures` is the queue of what fails.
     """
 
     def __init__(  # noqa: PLR0913 - what the jobs read and send to
@@ -54,8 +57,8 @@ class Pipeline(Construct):
         super().__init__(scope, construct_id)
         self._config = context.config
         self._options = options
-        self.bucket = self._make_bucket(context.removal_policy)
-        name = self.bucket.bucket_name
+        self._bucket = self._make_bucket(context.removal_policy)
+        name = self._bucket.bucket_name
         assets, local = context.assets, context.local
         platform = assets.platform if local else glue_platform(options.glue_version)
         setup = JobSetup(
@@ -64,7 +67,7 @@ class Pipeline(Construct):
             spark_conf(Stack.of(self), name, options),
             self._make_connection(),
         )
-        self.jobs = {
+        self._jobs = {
             job: Job(
                 self,
                 job,
@@ -78,58 +81,52 @@ class Pipeline(Construct):
         of_dynamic = [dynamic.queues] if dynamic.queues else []
         self._allow(ingest, [*(queue.queue_arn for queue in queues), *of_dynamic])
         self._allow_reading_mirrors(dynamic.mirror_secrets)
-        document = {
+        document: dict[str, Any] = {
             "bucket": name,
-            "jobs": {key: job.name for key, job in self.jobs.items()},
+            "jobs": {key: job.name for key, job in self._jobs.items()},
             "scans": {key: scan.options for key, scan in self._config.scans.items()},
         }
         output(self, "Pipeline", Stack.of(self).to_json_string(document))
+        self.failures = failures_queue(scope, list(document["jobs"].values()))
+        scan, runs = self._jobs["scan"].name, f"s3://{name}/runs/scan"
+        Scans(scope, "Scans", context, job=scan, runs=runs, dead_letters=self.failures)
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return the options that the deployment sets, `settings.pipeline.DEPLOYED`, by job."""
-        table = ingest.table.table_name
-        state = f"s3://{self.bucket.bucket_name}/alerts"
+        table, state = ingest.table.table_name, f"s3://{self._bucket.bucket_name}/alerts"
         return {
-            "scan": {
-                "state": state,
-                "ingress": ingest.queue.queue_url,
-                "table": table,
-            },
+            "scan": {"state": state, "ingress": ingest.queue.queue_url, "table": table},
             "backfill": {"table": table, "timeout": str(round(self._options.timeout))},
             "reconcile": {"table": table},
         }
 
     def _allow(self, ingest: Ingest, queues: Sequence[str]) -> None:
-        for key, job in self.jobs.items():
+        for key, job in self._jobs.items():
             self._allow_reading(job)
             self._allow_folder(job, f"runs/{key}/*")
-            job.allow(["dynamodb:Query"], [ingest.table.table_arn], RULES)
-        scan, *senders = self.jobs.values()
+            allow(job.role, ["dynamodb:Query"], [ingest.table.table_arn], RULES)
+        scan, *senders = self._jobs.values()
         self._allow_folder(scan, "alerts/*")
-        scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
+        allow(scan.role, ["sqs:SendMessage"], [ingest.queue.queue_arn])
         lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
-        for job in (scan, self.jobs["backfill"]):
-            job.allow(lease, [ingest.table.table_arn], leading_keys(JOBS))
+        for job in (scan, self._jobs["backfill"]):
+            allow(job.role, lease, [ingest.table.table_arn], leading_keys(JOBS))
         for job in senders:
-            job.allow(["sqs:SendMessage"], queues)
+            allow(job.role, ["sqs:SendMessage"], queues)
         # Waiting messages may explain differences, so the result has their number.
-        self.jobs["reconcile"].allow(["sqs:GetQueueAttributes"], queues)
-        for job in self.jobs.values():
+        allow(self._jobs["reconcile"].role, ["sqs:GetQueueAttributes"], queues)
+        for job in self._jobs.values():
             allow_decryption(job.role, self._config.kms_keys, OBJECTS)
 
     def _allow_reading_mirrors(self, secrets: Sequence[str]) -> None:
         """Allow to log in to deployed mirrors, and to dynamic ones by these secrets."""
-        job = self.jobs["reconcile"]
+        job = self._jobs["reconcile"]
         mirrors = [target for target in self._config.targets if target.is_mirror]
         names = [target.secret_names for target in mirrors]
         allow_secrets(job.role, frozenset().union(*names), self._config.kms_keys)
         for target in mirrors:
             allow_login(job.role, target)
-        job.allow(["secretsmanager:GetSecretValue"], secrets)
-
-    def runs(self, job: str) -> str:
-        """Return the folder of a job's runs."""
-        return f"s3://{self.bucket.bucket_name}/runs/{job}"
+        allow(job.role, ["secretsmanager:GetSecretValue"], secrets)
 
     def _make_bucket(self, removal_policy: RemovalPolicy) -> s3.Bucket:
         return s3.Bucket(
@@ -188,26 +185,26 @@ class Pipeline(Construct):
             "s3:ListBucket",
             "s3:ListBucketVersions",
         ]
-        if job is self.jobs["scan"]:
+        if job is self._jobs["scan"]:
             listing.append("s3:ListBucketMultipartUploads")
-            job.allow(["s3:ListMultipartUploadParts"], objects)
+            allow(job.role, ["s3:ListMultipartUploadParts"], objects)
             objects = [bucket_arn(self, f"{bucket}/*") for bucket in _wanted(*reports, *further)]
-        if job is self.jobs["reconcile"]:
-            job.allow(["s3:GetObjectTagging"], objects)
-        if job is self.jobs["backfill"]:
-            job.allow(["s3:GetObjectVersion"], objects)
-        job.allow(listing, [bucket_arn(self, bucket) for bucket in buckets])
-        job.allow(["s3:GetObject"], objects)
+        if job is self._jobs["reconcile"]:
+            allow(job.role, ["s3:GetObjectTagging"], objects)
+        if job is self._jobs["backfill"]:
+            allow(job.role, ["s3:GetObjectVersion"], objects)
+        allow(job.role, listing, [bucket_arn(self, bucket) for bucket in buckets])
+        allow(job.role, ["s3:GetObject"], objects)
         if self._options.metadata:
             _allow_metadata(job)
 
     def _allow_folder(self, job: Job, folder: str) -> None:
         """Allow a job to read, write and remove its own objects."""
-        arn = self.bucket.bucket_arn
-        job.allow(["s3:ListBucket"], [arn])
+        arn = self._bucket.bucket_arn
+        allow(job.role, ["s3:ListBucket"], [arn])
         uploads = ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
         objects = ["s3:DeleteObject", "s3:GetObject", "s3:PutObject", *uploads]
-        job.allow(objects, [f"{arn}/{folder}"])
+        allow(job.role, objects, [f"{arn}/{folder}"])
 
 
 def _wanted(*buckets: str) -> list[str]:
@@ -219,8 +216,9 @@ def _allow_metadata(job: Job) -> None:
     catalog = "s3tablescatalog/aws-s3"
     resources = ["catalog", "catalog/s3tablescatalog", f"catalog/{catalog}"]
     resources += [f"database/{catalog}/*", f"table/{catalog}/*/*"]
-    job.allow(
+    allow(
+        job.role,
         ["glue:GetCatalog", "glue:GetDatabase", "glue:GetTable"],
         [arn(job, "glue", resource) for resource in resources],
     )
-    job.allow(["lakeformation:GetDataAccess"], ["*"])  # it accepts no other
+    allow(job.role, ["lakeformation:GetDataAccess"], ["*"])  # it accepts no other

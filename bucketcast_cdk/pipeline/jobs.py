@@ -1,7 +1,7 @@
 """A Glue job: its script, its arguments, its workers and a role of its own."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from aws_cdk import AssetHashType, Stack
 from aws_cdk import aws_glue as glue
@@ -11,9 +11,8 @@ from constructs import Construct
 
 from bucketcast.config.pipeline import PipelineOptions
 from bucketcast.settings.pipeline import arguments
-from bucketcast_cdk import permissions
 from bucketcast_cdk.assets import Assets, Context
-from bucketcast_cdk.permissions import arn
+from bucketcast_cdk.permissions import allow, arn
 from bucketcast_cdk.platform import Platform
 
 _METADATA: Final = "spark.sql.catalog.s3md"
@@ -80,28 +79,21 @@ class Job(Construct):
         assets = (script, setup.package)
         files = [f"{asset.bucket.bucket_arn}/{asset.s3_object_key}" for asset in assets]
         logs = arn(self, "logs", "log-group:/aws-glue/jobs/*")
-        self.allow(["s3:GetObject"], files)
-        self.allow(["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs])
+        allow(self.role, ["s3:GetObject"], files)
+        allow(
+            self.role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs]
+        )
         own = {"StringEquals": {"cloudwatch:namespace": "Glue"}}
-        self.allow(["cloudwatch:PutMetricData"], ["*"], own)  # it accepts no other resource
+        allow(self.role, ["cloudwatch:PutMetricData"], ["*"], own)  # it accepts no other resource
         if setup.connection:
             self._allow_network(setup.connection)
 
     def _allow_network(self, connection: str) -> None:
         resources = [arn(self, "glue", name) for name in ("catalog", f"connection/{connection}")]
-        self.allow(["glue:GetConnection"], resources)
-        self.allow(_NETWORK, ["*"])
+        allow(self.role, ["glue:GetConnection"], resources)
+        allow(self.role, _NETWORK, ["*"])
         interfaces = arn(self, "ec2", "network-interface/*")
-        self.allow(["ec2:CreateTags", "ec2:DeleteTags"], [interfaces])
-
-    def allow(
-        self,
-        actions: Sequence[str],
-        resources: Sequence[str],
-        conditions: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Allow the job these actions on these resources."""
-        permissions.allow(self.role, actions, resources, conditions)
+        allow(self.role, ["ec2:CreateTags", "ec2:DeleteTags"], [interfaces])
 
 
 _NETWORK: Final = [

@@ -105,14 +105,7 @@ class Scans(Construct):
         start.function.configure_async_invoke(
             on_failure=destinations.SqsDestination(self._dead_letters)
         )
-        stack = Stack.of(self)
-        # One permission for all rules: a function's policy has at most 20 KB.
-        start.function.add_permission(
-            "Rules",
-            principal=iam.ServicePrincipal("events.amazonaws.com"),
-            source_account=stack.account,
-            source_arn=eventbridge.rules_arn(stack),
-        )
+        eventbridge.allow_calls(start)
         for bucket, scan in scans.items():
             if scan.report:
                 self._make_rule(bucket, scan, *scan.report, start)
@@ -125,27 +118,29 @@ class Scans(Construct):
             "bucket": {"name": [report_bucket]},
             "object": {"key": [{"wildcard": f"{folder}/*/manifest.checksum".lstrip("/")}]},
         }
-        eventbridge.make(
+        start_scan = events.CfnRule.TargetProperty(
+            id="scan-start",
+            arn=start.function.function_arn,
+            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
+                arn=self._dead_letters.queue_arn
+            ),
+            input_transformer=events.CfnRule.InputTransformerProperty(
+                input_paths_map={
+                    "id": "$.id",
+                    "bucket": "$.detail.bucket.name",
+                    "key": "$.detail.object.key",
+                },
+                input_template=_input_template(bucket, scan),
+            ),
+        )
+        created = ["Object Created"]
+        events.CfnRule(
             self,
             f"Report-{bucket}",
             name=fit_rule_name(f"{self._prefix}report-", bucket),
             description=f"Inventory reports in {report_bucket}/{folder}",
-            pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
-            target=events.CfnRule.TargetProperty(
-                id="scan-start",
-                arn=start.function.function_arn,
-                dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
-                    arn=self._dead_letters.queue_arn
-                ),
-                input_transformer=events.CfnRule.InputTransformerProperty(
-                    input_paths_map={
-                        "id": "$.id",
-                        "bucket": "$.detail.bucket.name",
-                        "key": "$.detail.object.key",
-                    },
-                    input_template=_input_template(bucket, scan),
-                ),
-            ),
+            event_pattern={"source": ["aws.s3"], "detail-type": created, "detail": detail},
+            targets=[start_scan],
         )
 
 

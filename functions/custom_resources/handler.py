@@ -10,7 +10,7 @@ from typing import Any
 from bucketcast.notifications.aws.deployed_bucket import CHECK
 from bucketcast.telemetry import logger
 from functions.custom_resources import bucket
-from functions.custom_resources.request import Deadline, client
+from functions.custom_resources.request import client, sleep_until
 from functions.custom_resources.response import respond
 
 _s3 = client("s3")
@@ -19,7 +19,7 @@ _s3 = client("s3")
 @logger.inject_lambda_context
 def handler(event: Mapping[str, Any], context: Any) -> None:
     status, reason = "SUCCESS", ""
-    sleep = Deadline(context.get_remaining_time_in_millis() / 1_000).sleep
+    sleep = sleep_until(context.get_remaining_time_in_millis() / 1_000)
     if event.get("RequestType") == CHECK:
         bucket.apply(event, _s3, sleep=sleep)  # its error is what the alarm counts
         return

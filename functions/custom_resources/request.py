@@ -29,32 +29,25 @@ def is_rolled_back(event: Mapping[str, Any], clients: Clients) -> bool:
     return "ROLLBACK" in stack["StackStatus"]
 
 
-class Deadline:
-    """Waits until `seconds` from now, less the `RESERVE`, are over.
+def sleep_until(
+    seconds: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Callable[[float], None]:
+    """Return a function that waits as `time.sleep`, for `seconds` from now less the `RESERVE`.
 
-    Each wait has an end of its own, and their sum may be longer than the function runs.
+    Each wait has an end of its own, and their sum may be longer than the function runs: the one
+    after which the function could not answer raises a `BucketcastError` instead.
     """
+    end = clock() + seconds - RESERVE
 
-    def __init__(
-        self,
-        seconds: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._clock = clock
-        self._sleep = sleep
-        self._end = clock() + seconds - RESERVE
-
-    def sleep(self, seconds: float) -> None:
-        """Wait, as `time.sleep` does.
-
-        Raises:
-            BucketcastError: the function would be ended before it could answer.
-        """
-        if self._clock() + seconds > self._end:
+    def wait(seconds: float) -> None:
+        if clock() + seconds > end:
             raise BucketcastError(
                 "what was waited for did not come in the function's time: deploy again; the log "
                 "says what it was"
             ) from None
-        self._sleep(seconds)
+        sleep(seconds)
+
+    return wait

@@ -19,7 +19,7 @@ from bucketcast.rules.sent_events import Part
 from bucketcast.state.rules import Rules
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
-from functions.custom_resources.request import RESERVE, Deadline
+from functions.custom_resources.request import RESERVE, sleep_until
 from tests.unit.conftest import Watch
 from tests.unit.moto_aws import (
     ACCOUNT,
@@ -424,11 +424,11 @@ def test_timed_out_wait_is_answered_while_there_is_time(
 
 def test_all_waits_of_a_request_share_its_time() -> None:
     slept: list[float] = []
-    deadline = Deadline(RESERVE + 100, clock=lambda: sum(slept), sleep=slept.append)
-    deadline.sleep(60)
-    deadline.sleep(40)
+    wait = sleep_until(RESERVE + 100, clock=lambda: sum(slept), sleep=slept.append)
+    wait(60)
+    wait(40)
     with pytest.raises(BucketcastError, match="deploy again"):
-        deadline.sleep(1)
+        wait(1)
     assert slept == [60, 40]
 
 
