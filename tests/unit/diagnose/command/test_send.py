@@ -8,10 +8,8 @@ from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.event import Event
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, configure
-from tests.unit.samples import RECORDED
 
 URI, TARGET = "s3://uploads/a b?versionId=3.jpg", ("--target", "webhook:primary")
-PUT = RECORDED / "s3" / "put-2.1.json"
 
 
 @pytest.fixture(autouse=True)
@@ -78,11 +76,3 @@ def test_nothing_is_sent_of_an_object_that_does_not_exist(run: Run, aws: MotoAws
     assert (ran.code, "s3://uploads/gone does not exist" in ran.err) == (1, True)
     assert run("send", URI, *TARGET, "--event", "delete").code == 2
     assert sent(aws) == []
-
-
-def test_a_recorded_event_is_sent_as_it_came(run: Run, aws: MotoAws) -> None:
-    ran = run("send", str(PUT), *TARGET, "--json").document
-    event = only(aws)
-    assert bytes(event.record) in PUT.read_bytes()
-    assert ran["events"] == [event.id]
-    assert run("send", str(PUT), *TARGET, "--version-id", "1").code == 2

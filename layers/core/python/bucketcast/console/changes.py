@@ -18,9 +18,9 @@ from starlette.responses import RedirectResponse, Response
 from bucketcast.aws.clients import aws_errors
 from bucketcast.console.answers import Answer, stream
 from bucketcast.console.context import context_of
+from bucketcast.console.dead_letters import LETTERS, asked, begin, list_groups, reading
 from bucketcast.console.forms import ERRORS, SECRET, errors_of, words_of
 from bucketcast.console.pages import command_line, page
-from bucketcast.console.readings import LETTERS, asked, begin, list_groups, reading
 from bucketcast.diagnose.command import doctor, send, test
 from bucketcast.dlq.command.move import purge, redrive
 from bucketcast.dynamic_targets import command as dynamic
@@ -76,7 +76,7 @@ _CHANGES: Final = {
     "pause": Change(pause, ("target", "pause"), "/targets/{arn}", ("arn",)),
     "resume": Change(resume, ("target", "resume"), "/targets/{arn}", ("arn",)),
     "test": Change(test.command, ("test",), "/targets/{arn}", ("arn",), slow=True),
-    "send": Change(send.command, ("send",), "/events", ("source", "arn", "version"), slow=True),
+    "send": Change(send.command, ("send",), "/events", ("uri", "arn", "version"), slow=True),
     "doctor": Change(doctor.command, ("doctor",), "/doctor", (), slow=True),
     "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", _MOVED, slow=True),
     "purge": Change(
@@ -127,8 +127,8 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
         id="run",
         back=change.next(values),
     )
-    if errors := _refused(change, values):
-        return form_page(request, change, values, errors)
+    if not values.get("ids", "").strip() and ("picked" in values or change.command is event.rm):
+        return form_page(request, change, values, {"ids": "nothing is picked"})
     try:
         if change.slow:
             change.command.make_context(change.words[-1], [*given], obj=answer)
@@ -146,16 +146,6 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
         del runs[next(iter(runs))]
     # That page may be loaded again.
     return RedirectResponse(f"/runs/{id_}" if shown else answer.back, 303)
-
-
-def _refused(change: Change, values: Mapping[str, str]) -> dict[str, str]:
-    """Return errors, by field, of values with which the command would not do what is asked."""
-    errors = {}
-    if not values.get("ids", "").strip() and ("picked" in values or change.command is event.rm):
-        errors["ids"] = "nothing is picked"
-    if change.command is send.command and not values.get("source", "").startswith(params.URI):
-        errors["source"] = "allowed is s3://BUCKET/KEY: a page reads no files"
-    return errors
 
 
 def _follow(request: Request, answer: Answer, change: Change, words: Sequence[str]) -> None:

@@ -187,7 +187,7 @@ def _links(event: Event, uri: str) -> list[Link]:
     """Return the form that sends an object again, if a field of a form can hold its key."""
     if not creates(event.name) or not uri.isprintable():
         return []
-    again = urlencode({"source": uri, "version": event.version_id or ""})
+    again = urlencode({"uri": uri, "version": event.version_id or ""})
     return [("Send its upload again …", f"/changes/send?{again}")]
 
 

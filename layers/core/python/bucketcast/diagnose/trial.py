@@ -1,9 +1,9 @@
-"""Synthetic events that test one target: their marks, and the steps that they took."""
+"""Synthetic events: as S3 would send them, and of a test, with the steps that they took."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 import msgspec
@@ -13,38 +13,29 @@ from bucketcast.delivery import tracing
 from bucketcast.diagnose.steps import QUEUED, Step
 from bucketcast.event import Event
 from bucketcast.shapes import aws as s3_record
+from bucketcast.terminal.times import clock
 
 NAME: Final = "bucketcast-test"
 """The bucket, principal and rule of each event, and the beginning of its key and request id."""
 _ENDS: Final = ("delivered", "dead")
 
 
-def make_events(name: str, count: int) -> list[Event]:
-    """Return events of this name as ingest reads them, each with a new key."""
-    return [_event(name) for _ in range(count)]
-
-
-def notification_body(event: Event) -> str:
-    """Return the notification that S3 would send of the event."""
-    return f'{{"Records":[{bytes(event.record).decode()}]}}'
-
-
-def _event(name: str) -> Event:
+def synthetic(name: str, bucket: str, key: str, size: int | None, **fields: Any) -> Event:
+    """Return the event that S3 would send now, as ingest reads it."""
     now = time.time()
+    at, sequencer = clock(round(now * 1_000)), f"{int(now * 1e9):016X}"
     event = Event(
-        name,
-        NAME,
-        f"{NAME}/{uuid4().hex}",
-        time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now * 1000) % 1000:03}Z",
-        f"{int(now * 1e9):016X}",
-        msgspec.Raw(b"{}"),
-        0 if name.startswith("s3:ObjectCreated") else None,
-        principal=NAME,
-        request_id=f"{NAME}-{uuid4().hex}",
-        dialect="synthetic",
+        name, bucket, key, at, sequencer, msgspec.Raw(b"{}"), size, dialect="synthetic", **fields
     )
     (parsed,) = sources.events(s3_record.message(event).decode())
     return parsed
+
+
+def make_event(name: str) -> Event:
+    """Return an event of this name for a test, with a new key."""
+    size = 0 if name.startswith("s3:ObjectCreated") else None
+    request = f"{NAME}-{uuid4().hex}"
+    return synthetic(name, NAME, f"{NAME}/{uuid4().hex}", size, principal=NAME, request_id=request)
 
 
 @dataclass
@@ -54,9 +45,9 @@ class Trial:
     sent: dict[str, int] = field(default_factory=dict)
     steps: dict[str, set[Step]] = field(default_factory=dict)
 
-    def record_sent(self, make_events: Iterable[Event], at: int) -> None:
+    def record_sent(self, events: Iterable[Event], at: int) -> None:
         """Remember when events were sent."""
-        self.sent |= {tracing.trace_id(event): at for event in make_events}
+        self.sent |= {tracing.trace_id(event): at for event in events}
 
     def add_steps(self, steps: Iterable[Step]) -> None:
         """Add the steps that belong to these events; a known one is not added again."""

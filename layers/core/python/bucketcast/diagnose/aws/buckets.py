@@ -22,7 +22,6 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
         rules = Rules(deployment.state_table, aws.dynamodb).active()
     event_rules = EventRules(attachments.ingress, aws).states()
-    _ = aws.s3, aws.events, aws.dynamodb  # creating a client is not thread-safe
 
     def check(bucket: str) -> Iterator[Finding]:
         deployed = deployment.buckets.get(bucket, "")

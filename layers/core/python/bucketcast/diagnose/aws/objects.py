@@ -1,4 +1,4 @@
-"""Events of an object as S3 has it now, to be sent once more."""
+"""The event of an object as S3 has it now, to be sent once more."""
 
 import time
 from typing import Any
@@ -33,10 +33,7 @@ def event_of(bucket: str, key: str, version: str, facts: Fact, aws: Aws) -> Even
     except AwsError as error:
         if error.code not in _GONE:
             raise
-        raise BucketcastError(
-            f"s3://{bucket}/{key} does not exist: that it was removed can be sent from a file with "
-            "the event"
-        ) from None
+        raise BucketcastError(f"s3://{bucket}/{key} does not exist") from None
     fields = event_fields(head)
     own = {each: fields.pop(each) for each in ("size", "etag", "storage_class")}
     modified = round(head["LastModified"].timestamp() * 1_000)

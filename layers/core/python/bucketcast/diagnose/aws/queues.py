@@ -16,7 +16,6 @@ from bucketcast.notifications.policy import Caller
 
 def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check each target's queues, the ingress queue, and its policy."""
-    _ = aws.sqs  # making a client is not safe among threads, using one is
     ingress = deployment.ingress_queue
     queues = [("ingress", ingress, dead_of(ingress))]
     queues += [(target.arn, target.queue, target.dead) for target in deployment.targets]

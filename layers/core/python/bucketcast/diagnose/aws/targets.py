@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment import Deployed, DeployedTarget
-from bucketcast.deployment.health import Probe, health
+from bucketcast.deployment.health import Health
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
 from bucketcast.deployment.status import read_statuses
 from bucketcast.diagnose.aws import report_unread, run_parallel
@@ -22,7 +22,6 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
     A target without a function is a finding.
     """
-    _ = aws.functions  # making a client is not safe among threads, using one is
     enabled = [target for target in deployment.targets if target.enabled and target.function]
     probed = run_parallel(
         lambda target: report_unread(CHECK, target.arn, _probe(target, aws)), enabled
@@ -47,8 +46,8 @@ def _states(deployment: Deployed, probed: Sequence[Finding], aws: Aws) -> Iterat
     failed = {finding.subject for finding in probed if finding.status == "error"}
     reached = {finding.subject for finding in probed if finding.status == "ok"} - failed
     every = deployment.all_targets
-    reports = health(every, aws, [Probe(target.arn in reached or None) for target in every])
-    statuses, _ = read_statuses(every, reports, deployment.state_table, aws)
+    probes = [Health(target.arn in reached or None) for target in every]
+    statuses, _ = read_statuses(every, probes, deployment.state_table, aws)
     now = round(time.time() * 1_000)
     for status in statuses:
         if status.target.arn not in failed:

@@ -1,6 +1,5 @@
 """`bucketcast explain`: which rules match an event, why, and what would be sent."""
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -8,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
+from msgspec import structs
 
 from bucketcast import sources
 from bucketcast.aws import clients
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import short_name
+from bucketcast.diagnose import trial
 from bucketcast.diagnose.explain import Answer, Explanation, Message, explain, offline_target
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
@@ -24,7 +24,6 @@ from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.grammar import metadata_name
-from bucketcast.shapes import aws as s3_record
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -114,15 +113,6 @@ def _from_file(path: str, options: dict[str, Any]) -> list[Event]:
     if used:
         option = {"name": "event", "tags": "tag"}.get(used[0], used[0]).replace("_", "-")
         raise click.UsageError(f"--{option} is allowed with s3://BUCKET/KEY only, not with a file")
-    return recorded(path)
-
-
-def recorded(path: str) -> list[Event]:
-    """Return the events of a file, in any format that ingest reads.
-
-    Raises:
-        BucketcastError: it has none, or is no event.
-    """
     text = params.read_file(Path(path))
     try:
         events = sources.events(text)
@@ -138,25 +128,19 @@ def synthetic(uri: str, options: dict[str, Any]) -> list[Event]:
     bucket, key = params.object_uri(uri)
     if options["name"] is None:
         raise click.UsageError("--event is missing: put, delete, get or a name")
-    seconds = time.time()
-    event = Event(
+    event = trial.synthetic(
         options["name"],
         bucket,
         key,
-        time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds)),
-        f"{int(seconds * 1e9):016X}",
-        msgspec.Raw(b"{}"),
         options["size"],
         version_id=options["version_id"],
         principal=options["principal"] or "",
         source_ip=options["source_ip"] or "",
-        dialect="synthetic",
     )
-    (parsed,) = sources.events(s3_record.message(event).decode())
     metadata = {metadata_name(name): value for name, value in options["metadata"]}
     return [
-        msgspec.structs.replace(
-            parsed,
+        structs.replace(
+            event,
             metadata=metadata or None,
             tags=list(options["tags"]) or None,
             content_type=options["content_type"],

@@ -1,7 +1,6 @@
 """`bucketcast send`: send one target an event again, without asking the rules."""
 
 import time
-from collections.abc import Sequence
 
 import click
 
@@ -9,40 +8,37 @@ from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.envelope import Delivery, pack
-from bucketcast.delivery.queue import Outgoing, Queue, together
+from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.deployment import DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.diagnose.aws.objects import event_of
-from bucketcast.diagnose.command import explain
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.limits import MESSAGE_EVENTS
 from bucketcast.mirror.registers import UNVERSIONED
 from bucketcast.targets.base.options import facts_in
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, counted, shared
+from bucketcast.terminal.output import Output, shared
 
 RULE = "bucketcast-send"
 """The rule's name in what the target gets."""
 
 
 @click.command()
-@click.argument("source", metavar="FILE|s3://BUCKET/KEY")
+@click.argument("uri", metavar="s3://BUCKET/KEY", type=params.object_uri)
 @click.option("--target", "arn", type=params.target, required=True, metavar="TARGET")
 @click.option(
     "--version-id",
     "version",
     metavar="ID",
     default="",
-    help="The object's version; only with s3://. [default: the current one]",
+    help="The object's version. [default: the current one]",
 )
 @shared
-def command(out: Output, source: str, *, arn: TargetArn, version: str) -> None:
+def command(out: Output, uri: tuple[str, str], *, arn: TargetArn, version: str) -> None:
     """Send one target an event again, whatever its rules say.
 
-    The event is that of the upload of an object that exists, or a recorded one from a file, in any
-    format that ingest reads (- is standard input). It goes to the target's queue; its rule is
-    "bucketcast-send". A target with format = namespace keeps what is newer.
+    The event is that of the upload of an object that exists. It goes to the target's queue; its
+    rule is "bucketcast-send". A target with format = namespace keeps what is newer.
 
     \b
     Example:
@@ -50,35 +46,25 @@ def command(out: Output, source: str, *, arn: TargetArn, version: str) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     target = deployment.target(arn)
-    if source.startswith(params.URI):
-        events = [_event_of(source, target, version, aws)]
-    elif version:
-        raise click.UsageError("--version-id is allowed with s3://BUCKET/KEY only, not with a file")
-    else:
-        events = explain.recorded(source)
-    _send(events, target, aws)
-    sent = f"Sent {counted(len(events), 'event')} to {target.name}, without asking the rules"
-    out.answer({"target": target.arn, "events": [event.id for event in events]}, sent)
+    event = _event_of(uri, target, version, aws)
+    delivery = Delivery(RULE, event, created=round(time.time() * 1_000))
+    (part,) = pack([delivery])
+    with aws_errors():
+        refused = Queue(target.queue, aws.sqs).send([Outgoing(part.body)])
+    if refused:
+        raise AwsError(f"the queue of {target.name} did not take it: {refused[0]}")
+    sent = f"Sent 1 event to {target.name}, without asking the rules"
+    out.answer({"target": target.arn, "events": [event.id]}, sent)
 
 
-def _event_of(uri: str, target: DeployedTarget, version: str, aws: Aws) -> Event:
+def _event_of(uri: tuple[str, str], target: DeployedTarget, version: str, aws: Aws) -> Event:
     settings = deployed.settings(target, aws)
     current = is_mirror(target.kind, settings)
     asked = "" if current else version
-    event = event_of(*params.object_uri(uri), asked, facts_in(settings), aws)
+    event = event_of(*uri, asked, facts_in(settings), aws)
     if current and version not in ("", event.version_id or UNVERSIONED):
         raise BucketcastError(
             f"{target.name} has format = namespace, which shows current versions, and {version} "
             "is not the current one"
         )
     return event
-
-
-def _send(events: Sequence[Event], target: DeployedTarget, aws: Aws) -> None:
-    now = round(time.time() * 1_000)
-    deliveries = [Delivery(RULE, event, created=now) for event in events]
-    bodies = [part.body for part in pack(deliveries, together(target.queue, MESSAGE_EVENTS))]
-    with aws_errors():
-        refused = Queue(target.queue, aws.sqs).send([Outgoing(body) for body in bodies])
-    if refused:
-        raise AwsError(f"the queue of {target.name} did not take all: {min(refused.values())}")

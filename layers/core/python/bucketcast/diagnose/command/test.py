@@ -17,10 +17,11 @@ from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.destination import TargetArn
 from bucketcast.diagnose import steps
 from bucketcast.diagnose.aws import logs
-from bucketcast.diagnose.steps import Step
-from bucketcast.diagnose.trial import Trial, make_events, notification_body, summary
+from bucketcast.diagnose.command import trace
+from bucketcast.diagnose.trial import Trial, make_event, summary
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
+from bucketcast.shapes.aws import message
 from bucketcast.state.breakers import Breakers
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
@@ -63,7 +64,7 @@ def command(out: Output, arn: TargetArn, count: int, timeout: float) -> int:
     functions = [function for function in (deployment.ingest_function, target.function) if function]
     since = int(time.time() * 1000) - _SKEW_MS
     trial = Trial()
-    _send(make_events(name, count), target, deployment, trial, aws)
+    _send([make_event(name) for _ in range(count)], target, deployment, trial, aws)
     _wait(
         out, lambda: logs.lines(logs.ANY, functions, since, aws), trial, time.monotonic() + timeout
     )
@@ -95,7 +96,7 @@ def _send(
         trial.record_sent(batch, int(time.time() * 1000))
         with aws_errors():
             refused = queue.send(
-                [Outgoing(notification_body(event), history=history) for event in batch]
+                [Outgoing(message(event).decode(), history=history) for event in batch]
             )
         if refused:
             raise AwsError(f"the ingress queue did not take an event: {min(refused.values())}")
@@ -154,13 +155,8 @@ def _report(out: Output, target: DeployedTarget, trial: Trial, timeout: float) -
 def _rows(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
     for event, sent in trial.sent.items():
         yield "sent", "", clock(sent), ""
-        for step in _ordered_steps(trial, event):
+        for step in trace.ordered(trial.steps.get(event, ())):
             yield step.kind, f"{step.at - sent:,} ms", clock(step.at), step.reason
-
-
-def _ordered_steps(trial: Trial, event: str) -> list[Step]:
-    """Return an event's steps by time, then stage."""
-    return sorted(trial.steps.get(event, ()), key=lambda step: (step.at, steps.rank(step.kind)))
 
 
 def _document(trial: Trial, event: str) -> Mapping[str, Any]:
@@ -174,6 +170,6 @@ def _document(trial: Trial, event: str) -> Mapping[str, Any]:
                 "after_ms": step.at - trial.sent[event],
                 "why": step.reason,
             }
-            for step in _ordered_steps(trial, event)
+            for step in trace.ordered(trial.steps.get(event, ()))
         ],
     }
