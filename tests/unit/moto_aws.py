@@ -16,8 +16,10 @@ from moto.awslambda.models import lambda_backends
 from moto.iam.models import iam_backends
 from moto.s3.models import s3_backends
 from moto.sqs.models import sqs_backends
+from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws
+from bucketcast.deployment import DynamicSetup
 from bucketcast.rules.sent_events import EVENTS
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY
@@ -29,6 +31,21 @@ INGRESS: Final = "https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-in
 INGRESS_ARN: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress"
 ENTRY: Final = {"Id": "Bucketcast-ingress", "QueueArn": INGRESS_ARN, "Events": list(EVENTS)}
 """Our entry in the notification configuration of an attached bucket."""
+TOPIC: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
+DYNAMIC: Final = DynamicSetup(
+    functions={
+        "webhook": "Bucketcast-dynamic-webhook",
+        "redis": "Bucketcast-dynamic-redis",
+        "postgres": "Bucketcast-dynamic-postgres",
+    },
+    queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
+    queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
+    prefix="Bucketcast-dynamic-",
+    secrets="bucketcast/Bucketcast/dynamic/",
+    timeout=60,
+    visibility=360,
+    topic=TOPIC,
+)
 _LOGGING: Final = Lock()
 """What the command line sends by several threads is logged by them."""
 
@@ -172,6 +189,7 @@ class MotoAws(Aws):
         self.outputs: dict[str, str] = {
             "IngressQueueUrl": INGRESS,
             "StateTable": TABLE,
+            "DynamicTargets": json.dumps({**asdict(DYNAMIC), "functions": {}}),
         }
         self.answers: dict[str, Any] = {}
         self.pause_answers: dict[str, Any] = {}

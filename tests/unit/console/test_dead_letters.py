@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bucketcast.console import readings
+from bucketcast.console import dead_letters
 from bucketcast.console.answers import ROWS
 from tests.unit.console.site import Answer, Site
 from tests.unit.dlq.command.letters import DEAD, count, dead_letter_event, keys, read_at_once
@@ -61,7 +61,7 @@ def test_letters_are_counted_by_group_as_the_command_does(site: Site) -> None:
 def test_page_does_not_wait_for_what_it_reads(site: Site) -> None:
     letters = f"dead-letters/letters?{TARGET}"
     changes = [f"changes/{name}?{TARGET}" for name in ("redrive", "purge")]
-    with readings.reading:
+    with dead_letters.reading:
         for what in (f"dead-letters?{TARGET}", letters, f"{letters}&ids=a", *changes):
             page = site.get(f"/{what}")
             assert (page.status, "It runs" in page.text) == (200, True)

@@ -38,7 +38,7 @@ def test_a_stack_without_targets_says_where_to_add_one(aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     deployment = deployed.find("Bucketcast", aws)
-    assert health(deployment.targets, aws) == []
+    assert health(deployment.targets, [], aws) == []
     with pytest.raises(BucketcastError, match="add one to bucketcast"):
         deployment.target(TargetArn("b", "webhook"))
 

@@ -16,9 +16,9 @@ ITEM = DynamicTarget(
     arn=ARN, kind="webhook", id="primary", queue="q", settings={}, number=1, state="kept"
 )
 TARGET = DeployedTarget(ARN, "webhook", "primary", "f", "q", "q-dead")
-HEALTHY = Health("h", online=True, why="", waiting=3, dead=0)
-UNREACHED = replace(HEALTHY, online=False, why="refused")
-PROBED = replace(HEALTHY, online=None)
+HEALTHY = Health(online=True, waiting=3, dead=0)
+UNREACHED = HEALTHY._replace(online=False, why="refused")
+PROBED = HEALTHY._replace(online=None)
 AWAY = Outage(20, 90, error="NotConnected")
 SILENT = Outage(20, 90, error="TimedOut")
 FAILING = Last(success=9, failure=80, tried=30, taken=2, failing=40)
@@ -36,7 +36,7 @@ FAILING = Last(success=9, failure=80, tried=30, taken=2, failing=40)
         (TARGET, UNREACHED, None, Last(success=9), Condition("offline")),
         (TARGET, UNREACHED, SILENT, FAILING, Condition("offline", 20, 90)),
         (TARGET, PROBED, None, Last(), Condition("probing")),
-        (TARGET, replace(PROBED, why="not allowed"), None, Last(), Condition("unknown")),
+        (TARGET, PROBED._replace(why="not allowed"), None, Last(), Condition("unknown")),
         (TARGET, UNREACHED, AWAY._replace(paused=50), FAILING, Condition("paused", 50)),
         (replace(TARGET, enabled=False), UNREACHED, AWAY, FAILING, Condition("off")),
         (replace(TARGET, dynamic=ITEM), UNREACHED, AWAY, FAILING, Condition("absent")),
@@ -97,7 +97,7 @@ def test_state_and_oldest_are_said_by_few_facts(
     last: Last,
     expected: tuple[str, int, int],
 ) -> None:
-    health = replace(HEALTHY, waiting=waiting, in_flight=in_flight)
+    health = HEALTHY._replace(waiting=waiting, in_flight=in_flight)
     status = Status(TARGET, health, outage, last)
     state, since, _ = status.condition
     assert (state, since, status.oldest) == expected

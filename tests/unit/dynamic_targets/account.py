@@ -16,23 +16,7 @@ from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.aws.destination_cache import DestinationCache
 from bucketcast.topics.aws.topics import Topics
-from tests.unit.moto_aws import ACCOUNT, REGION, MotoAws, client, make_function
-
-TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
-DYNAMIC = DynamicSetup(
-    functions={
-        "webhook": "Bucketcast-dynamic-webhook",
-        "redis": "Bucketcast-dynamic-redis",
-        "postgres": "Bucketcast-dynamic-postgres",
-    },
-    queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
-    queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
-    prefix="Bucketcast-dynamic-",
-    secrets="bucketcast/Bucketcast/dynamic/",
-    timeout=60,
-    visibility=360,
-    topic=TOPIC,
-)
+from tests.unit.moto_aws import DYNAMIC, MotoAws, client, make_function
 
 
 class Killed(BaseException):
@@ -146,7 +130,7 @@ class Account:
 
 def add_dynamic_targets(aws: MotoAws, **more: Any) -> None:
     """Let a stack take dynamic targets; `more` replaces parts of what it says of them."""
-    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), **more})
+    aws.outputs["DynamicTargets"] = json.dumps({**asdict(DYNAMIC), **more})
     _make_functions()
 
 

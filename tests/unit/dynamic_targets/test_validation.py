@@ -12,7 +12,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
 from bucketcast.targets import kinds
-from tests.unit.dynamic_targets.account import DYNAMIC
+from tests.unit.moto_aws import DYNAMIC
 
 EVERY = replace(DYNAMIC, functions={kind: f"f-{kind}" for kind in kinds()})
 WRONG = {

@@ -259,7 +259,7 @@ def condition_after(
     environ = dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}
     dispatch.module.build(environ, lambda _: dispatch.kind)(event, lambda_context())
     target = DeployedTarget(ARN, "webhook", "primary", "f", dispatch.own, dispatch.dead)
-    health = Health("h", online=True, why="", waiting=4, dead=0)
+    health = Health(online=True, waiting=4, dead=0)
     last = Counters(state_table, lambda: dynamodb).read_last()[ARN]
     outage = Breakers(state_table, lambda: dynamodb).read().get(ARN)
     return condition(target, health, outage, last), last

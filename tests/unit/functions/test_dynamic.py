@@ -11,8 +11,9 @@ from bucketcast.aws import secrets
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import TargetArn
 from bucketcast.errors import NotAuthorized, Rejected
-from tests.unit.dynamic_targets.account import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.functions.test_dispatch import Fake, Handler, body, invocation
+from tests.unit.moto_aws import DYNAMIC
 from tests.unit.samples import lambda_context, received
 
 TOKEN = {"endpoint": "https://example.org/hook", "auth_token": "one"}

@@ -19,9 +19,9 @@ from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic
 from tests.contract.oracle import visible
-from tests.unit.dynamic_targets.account import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.ingest.versioned_bucket import VersionedBucket
-from tests.unit.moto_aws import REGION
+from tests.unit.moto_aws import DYNAMIC, REGION
 from tests.unit.samples import lambda_context, message, received, record, sqs_record
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from bucketcast.targets import base
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic
 from tests.unit.delivery.bench import NEW
-from tests.unit.dynamic_targets.account import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import Account
 from tests.unit.functions.test_dispatch import Fake, invocation
 from tests.unit.functions.test_dynamic import webhooks_environ
-from tests.unit.moto_aws import REGION
+from tests.unit.moto_aws import DYNAMIC, REGION
 from tests.unit.samples import event, lambda_context, received
 
 SHARED = "Bucketcast-dynamic-webhook-once"

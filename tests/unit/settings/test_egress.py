@@ -9,7 +9,7 @@ from bucketcast.config import load
 from bucketcast.dynamic_targets.validation import validate
 from bucketcast.errors import ConfigErrors
 from bucketcast.settings.egress import ANY, PRIVATE, Egress, is_own, parse_entry
-from tests.unit.dynamic_targets.account import DYNAMIC
+from tests.unit.moto_aws import DYNAMIC
 
 NEVER = (
     "169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::",

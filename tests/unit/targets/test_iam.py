@@ -23,7 +23,7 @@ from bucketcast.targets.kafka.configuration import TokenProvider
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.websocket import signed_path
 from bucketcast.targets.redis.iam import IamCredentials
-from tests.unit.dynamic_targets.account import DYNAMIC
+from tests.unit.moto_aws import DYNAMIC
 
 HERE = "eu-west-1:111122223333"
 RDS = {

@@ -15,8 +15,8 @@ from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.moto_aws import DYNAMIC, TABLE, MotoAws
 from tests.unit.samples import event, received
 
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "me"}

@@ -22,8 +22,9 @@ from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.conftest import Run, Watch
-from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
+from tests.unit.dynamic_targets.account import add_dynamic_targets
 from tests.unit.moto_aws import (
+    DYNAMIC,
     ENTRY,
     INGRESS_ARN,
     TABLE,
@@ -374,7 +375,7 @@ def test_rules_that_ask_for_what_does_not_come_are_found(run: Run, deployment: M
 def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     run: Run, deployment: MotoAws
 ) -> None:
-    deployment.outputs["DynamicTargetsOutput"] = json.dumps(asdict(DYNAMIC))
+    deployment.outputs["DynamicTargets"] = json.dumps(asdict(DYNAMIC))
     topics = topics_of("Bucketcast", TABLE, deployment)
     for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
         arn = topics.put(

@@ -22,7 +22,8 @@ from bucketcast.errors import BucketcastError
 from bucketcast.rules.conditions import Fact
 from bucketcast.state.dynamic_targets import LostTaskError
 from bucketcast.state.items import DynamicTarget
-from tests.unit.dynamic_targets.account import DYNAMIC, TOPIC, Account, Killed
+from tests.unit.dynamic_targets.account import Account, Killed
+from tests.unit.moto_aws import DYNAMIC, TOPIC
 
 HOOK = TargetArn("audit", "webhook")
 OPEN = {"endpoint": "https://example.org/hook"}

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import asdict
 
 from tests.unit.conftest import Run
-from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.moto_aws import DYNAMIC, TABLE, MotoAws
 
 HOOK = "arn:minio:sqs::audit:webhook"
 
@@ -93,7 +93,7 @@ def test_removed_target_is_listed_and_gets_no_events(run: Run) -> None:
 
 
 def test_add_without_functions_shows_the_hint(run: Run, aws: MotoAws) -> None:
-    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
+    aws.outputs["DynamicTargets"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
     line = 'kinds = ["webhook"] into [dynamic_targets] of bucketcast.toml'
     assert (ran.code, line in ran.err) == (2, True)
@@ -101,7 +101,7 @@ def test_add_without_functions_shows_the_hint(run: Run, aws: MotoAws) -> None:
 
 def test_target_without_its_function_is_listed_and_removable(run: Run, aws: MotoAws) -> None:
     add(run)
-    aws.outputs["DynamicTargetsOutput"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
+    aws.outputs["DynamicTargets"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
     targets = {entry["arn"]: entry for entry in run("target", "ls", "--json").document["targets"]}
     assert "no function for dynamic targets of kind webhook" in targets[HOOK]["why"]
     hints = {

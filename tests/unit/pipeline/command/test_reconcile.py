@@ -9,8 +9,8 @@ import pytest
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.account import DYNAMIC, add_dynamic_targets
-from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.moto_aws import DYNAMIC, TABLE, MotoAws, configure
 from tests.unit.pipeline.command.fake_pipeline import POSTGRES, deploy
 
 COMPARED: Mapping[str, Any] = {

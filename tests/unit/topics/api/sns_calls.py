@@ -20,7 +20,8 @@ from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
 from bucketcast.web.authentication import AUDITED
 from bucketcast.web.secure import SecureCalls, secure
-from tests.unit.dynamic_targets.account import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import Account
+from tests.unit.moto_aws import DYNAMIC
 from tests.unit.web.requests import REGION, answer, authenticator, ready
 
 URL = "http://gateway.example:9100"

@@ -13,7 +13,8 @@ from bucketcast.destination import TopicArn
 from bucketcast.state.items import Topic
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.web.secure import secure
-from tests.unit.dynamic_targets.account import DYNAMIC, Account
+from tests.unit.dynamic_targets.account import Account
+from tests.unit.moto_aws import DYNAMIC
 from tests.unit.topics.api.sns_calls import Server, refused
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"

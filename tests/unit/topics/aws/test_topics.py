@@ -17,7 +17,8 @@ from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, page
 from bucketcast.topics.endpoint import kind_of
 from bucketcast.topics.errors import TopicError
-from tests.unit.dynamic_targets.account import DYNAMIC, Account, Killed
+from tests.unit.dynamic_targets.account import Account, Killed
+from tests.unit.moto_aws import DYNAMIC
 
 T1 = TopicArn("eu-central-1", "acme", "t1")
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}

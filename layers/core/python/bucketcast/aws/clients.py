@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import BucketcastError
@@ -50,6 +51,7 @@ _UNKNOWN_LOGIN = {
 }
 _EXPIRED_LOGIN = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
 _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"}
+_making = Lock()
 
 
 class AwsError(BucketcastError):
@@ -116,7 +118,8 @@ class Aws:
             retries={"mode": "standard", "total_max_attempts": attempts},
             max_pool_connections=32,
         )
-        with aws_errors():
+        # To make a client is not safe among threads, to use one is.
+        with aws_errors(), _making:
             # boto3 knows AWS_DEFAULT_REGION only; all other tools of AWS read AWS_REGION.
             region = os.environ.get("AWS_REGION") or None
             return boto3.client(service, region_name=region, config=config)  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bucketcast.aws.clients import Aws, AwsError
-from bucketcast.console import live
+from bucketcast.console import pages
 from bucketcast.console.context import Context, context_of
 from bucketcast.console.pages import Link, command_line, page, render
 from bucketcast.deployment import Deployed
@@ -147,7 +147,7 @@ def one_page(request: Request, whole: Answer) -> Answer:
 
 def stream(read: Callable[[], Answer], seconds: float) -> Response:
     """Return the feed of a live part."""
-    return live.stream(lambda: render("section.html", section=read()), seconds)
+    return pages.stream(lambda: render("section.html", section=read()), seconds)
 
 
 def error_page(request: Request, error: Exception) -> Response:

@@ -13,12 +13,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from bucketcast.console import (
-    buckets,
     changes,
     dead_letters,
     events,
     flow,
-    readings,
     rules,
     target,
     topics,
@@ -39,9 +37,9 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/events/{id}", events.show_event),
     Route("/live/events/{id}", events.live_event),
     Route("/dead-letters", dead_letters.show),
-    Route("/live/dead-letters", readings.live(readings.list_groups)),
+    Route("/live/dead-letters", dead_letters.live(dead_letters.list_groups)),
     Route("/dead-letters/letters", dead_letters.show_letters),
-    Route("/live/dead-letters/letters", readings.live(readings.list_letters)),
+    Route("/live/dead-letters/letters", dead_letters.live(dead_letters.list_letters)),
     Route("/rules", rules.show),
     Route("/changes/{name}", changes.ask),
     Route("/changes/{name}", form(changes.do), methods=["POST"]),
@@ -50,7 +48,7 @@ ROUTES: Final[tuple[BaseRoute, ...]] = (
     Route("/doctor", changes.show_doctor),
     Route("/topics", topics.show),
     Route("/topics/{name}", topics.show_topic),
-    Route("/buckets", buckets.show),
+    Route("/buckets", rules.show_buckets),
     Mount("/static", StaticFiles(directory=FOLDER / "static")),
 )
 _STOP_SECONDS: Final = 1
@@ -65,7 +63,7 @@ def create_app(context: Context, watch: flow.Watch, token: str, port: int) -> AS
     app.state.watch = watch
     app.state.recorder = Recorder(context)
     app.state.runs = dict[str, Answer]()
-    app.state.readings = readings.Readings()
+    app.state.readings = dead_letters.Readings()
     return Guard(app, token, port)
 
 
@@ -85,8 +83,8 @@ def address(listener: socket.socket, token: str) -> str:
 
 def serve(context: Context, token: str, listener: socket.socket) -> None:
     """Serve until interrupted."""
-    watch, dynamic = flow.Watch(context), context.deployed.dynamic
-    if dynamic and dynamic.local:
+    watch = flow.Watch(context)
+    if context.deployed.dynamic.local:
         Thread(target=watch.follow, daemon=True).start()
     configuration = uvicorn.Config(
         create_app(context, watch, token, listener.getsockname()[1]),

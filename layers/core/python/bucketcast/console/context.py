@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import cached_property, partial
+from functools import partial
 from threading import Lock, Thread
 from typing import Any, Final, Generic, TypeVar
 
@@ -82,9 +82,8 @@ class Context:
 
     def __init__(self, out: Output) -> None:
         self.stack = out.stack
-        self._out = out
-        self._lock = Lock()
-        self.aws = self._make_clients()
+        self._make_clients = out.aws
+        self.aws = out.aws()
         find(self.stack, self.aws)  # here, where a login may ask for a code, and be interrupted
         self.deployment = Shared(lambda: find(self.stack, self.aws), _SECONDS)
 
@@ -101,15 +100,6 @@ class Context:
     def clients(self, **given: Any) -> Aws:
         """Return the clients, or new ones with these arguments."""
         return self._make_clients(**given) if given else self.aws
-
-    def _make_clients(self, **given: Any) -> Aws:
-        """Return all clients: making one is not safe among threads, using one is."""
-        with self._lock:
-            aws = self._out.aws(**given)
-            for name, value in vars(Aws).items():
-                if isinstance(value, cached_property):
-                    getattr(aws, name)
-        return aws
 
 
 def context_of(request: Request) -> Context:

@@ -15,11 +15,10 @@ from starlette.responses import Response
 from bucketcast.aws.clients import aws_errors
 from bucketcast.console.charts import LOOK_SECONDS, History
 from bucketcast.console.context import Context, Shared
-from bucketcast.console.live import stream
-from bucketcast.console.pages import command_line, page, render
+from bucketcast.console.pages import command_line, page, render, stream
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import DeployedTarget
-from bucketcast.deployment.health import Probe, health, messages, probe
+from bucketcast.deployment.health import Health, messages, probe, probe_all
 from bucketcast.deployment.status import Status, read_statuses
 from bucketcast.dynamic_targets.command import rows as targets_table
 from bucketcast.dynamic_targets.command.rows import cells
@@ -44,7 +43,7 @@ class Watch:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._probing = Shared(self._probe, _PROBE_SECONDS)
-        self._probes: Mapping[str, Probe] = {}
+        self._probes: Mapping[str, Health] = {}
         self._rules = Shared(self._read_rules, 5 * SECONDS)
         self._broken: list[str] = []
         self.history = History()
@@ -58,7 +57,7 @@ class Watch:
                 self.overview.get()
             time.sleep(LOOK_SECONDS)
 
-    def probe(self, target: DeployedTarget) -> Probe:
+    def probe(self, target: DeployedTarget) -> Health:
         """Return what a target's last probe found, or probe it if that is not recent."""
         probing = self._probing.begin()
         known = probing.result().get(target.arn) if probing.done() else None
@@ -71,8 +70,8 @@ class Watch:
         if probing.done():
             self._probes = probing.result()
         targets = deployment.all_targets
-        probes = [self._probes.get(target.arn, Probe()) for target in targets]
-        rows, _ = read_statuses(targets, health(targets, aws, probes), deployment.state_table, aws)
+        probes = [self._probes.get(target.arn, Health()) for target in targets]
+        rows, _ = read_statuses(targets, probes, deployment.state_table, aws)
         for row in rows:
             self.history.add(row)
         broken = [row.target.arn for row in rows if row.outage and row.outage.since]
@@ -115,12 +114,10 @@ class Watch:
             unheard = [shown.format(reason) if reason else Markup() for reason in reasons]
         return rules, dict(zip(buckets, unheard, strict=True))
 
-    def _probe(self) -> Mapping[str, Probe]:
-        deployment, aws = self._context.deployed, self._context.aws
-        targets = deployment.all_targets
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            probes = pool.map(lambda target: probe(target, aws), targets)
-            return {target.arn: probed for target, probed in zip(targets, probes, strict=True)}
+    def _probe(self) -> Mapping[str, Health]:
+        targets = self._context.deployed.all_targets
+        probes = probe_all(targets, self._context.aws)
+        return {target.arn: probed for target, probed in zip(targets, probes, strict=True)}
 
 
 def _card(row: Status, rules: int, rate: float) -> Mapping[str, Any]:

@@ -1,22 +1,25 @@
-"""Pages from templates, and the forms that they send."""
+"""Pages from templates, their live parts, and the forms that they send."""
 
+import asyncio
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from bucketcast.console.context import context_of
 from bucketcast.display import printable
+from bucketcast.errors import BucketcastError
 from bucketcast.terminal import usage
 from bucketcast.terminal.times import moment
 
@@ -37,6 +40,7 @@ _EMPTY: Final[dict[str, Any]] = {
     ),
 }
 _LINES: Final = "\n\t"
+_KEEP_ALIVE_SECONDS: Final = 15.0
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 FormView = Callable[[Request, Mapping[str, str]], Response]
 Link = tuple[str, str]
@@ -93,6 +97,30 @@ def page(
     """
     shared = {"title": title, "request": request, "stack": context_of(request).stack}
     return HTMLResponse(render(template, **(_EMPTY | shared | values)), status)
+
+
+def stream(read: Callable[[], str], seconds: float) -> StreamingResponse:
+    """Return the response to an `EventSource`; `read` is called in a thread every `seconds`.
+
+    A browser gets the newest fragment when it is ready for one, so a slow one skips some, and
+    nothing piles up.
+    """
+    return StreamingResponse(fragments(read, seconds), media_type="text/event-stream")
+
+
+async def fragments(read: Callable[[], str], seconds: float) -> AsyncIterator[str]:
+    """Yield the fragment now and whenever it has changed, a comment if it has not for a while."""
+    shown, sent = "", time.monotonic()
+    while True:
+        try:
+            fragment = await run_in_threadpool(read)
+        except BucketcastError as error:  # the rest of the page shows what was read last
+            fragment = f'<p class="live" id="live" role="status">{escape(str(error))}</p>'
+        if fragment != shown or time.monotonic() - sent >= _KEEP_ALIVE_SECONDS:
+            lines = [f"data: {line}\n" for line in fragment.splitlines()]
+            yield "".join(lines if fragment != shown else ":\n") + "\n"
+            shown, sent = fragment, time.monotonic()
+        await asyncio.sleep(seconds)
 
 
 def command_line(request: Request, *words: str) -> str:

@@ -155,13 +155,9 @@ class Recent:
                 way = self._ways.get(entry.trace, _NONE)
                 rows = failed if way.failed else others
                 if len(rows) < most and wanted.matches(entry.event, way.outcomes):
-                    rows.append(_row(entry, way))
+                    outcomes = {target: step for target, step in way.outcomes.items() if target}
+                    rows.append(Row(entry, outcomes, read=bool(way.outcomes)))
         return [*failed, *others][:most]
-
-
-def _row(entry: Entry, way: _Way) -> Row:
-    outcomes = {target: step for target, step in way.outcomes.items() if target}
-    return Row(entry, outcomes, read=bool(way.outcomes))
 
 
 def _progress(step: Step) -> tuple[bool, int, int]:

@@ -1,4 +1,4 @@
-"""Rules: which events of a bucket go to which target."""
+"""Buckets, how they are connected, and their rules: which events go to which target."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from bucketcast.console.answers import SEARCH, run, search
 from bucketcast.console.pages import page
-from bucketcast.notifications.command import event
+from bucketcast.notifications.command import bucket_ls, event
 from bucketcast.terminal import params
 
 
@@ -30,6 +30,10 @@ def show(request: Request) -> Response:
         ],
         sections=[search(request, listed, "rule", prefixes)],
     )
+
+
+def show_buckets(request: Request) -> Response:
+    return page(request, "Buckets", sections=[run(request, bucket_ls.ls, "bucket ls")])
 
 
 def _prefixes(rule: Mapping[str, Any]) -> list[str]:

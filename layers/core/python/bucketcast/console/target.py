@@ -13,7 +13,6 @@ from bucketcast.console.charts import PERIODS, charts
 from bucketcast.console.context import context_of
 from bucketcast.console.flow import watch_of
 from bucketcast.console.pages import Link, command_line, page
-from bucketcast.deployment.health import health
 from bucketcast.deployment.status import read_statuses
 from bucketcast.dynamic_targets.command.rows import ALL_COLUMNS, cells
 from bucketcast.dynamic_targets.command.show import shown_settings
@@ -24,8 +23,8 @@ from bucketcast.terminal.remarks import remarks
 def show(request: Request) -> Response:
     context, watch = context_of(request), watch_of(request)
     target = context.deployed.target(params.target_or_topic(request.path_params["name"]))
-    reports = health([target], context.aws, [watch.probe(target)])
-    (status,), _ = read_statuses([target], reports, context.deployed.state_table, context.aws)
+    probes, table = [watch.probe(target)], context.deployed.state_table
+    (status,), _ = read_statuses([target], probes, table, context.aws)
     now = round(time.time() * 1_000)
     figures = list(zip(ALL_COLUMNS, cells(status, now), strict=True))
     settings = Answer(context=context, heading="Settings")

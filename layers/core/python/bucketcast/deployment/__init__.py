@@ -26,7 +26,7 @@ _TAKES_EFFECT = "TakesEffect"
 _KMS_KEY = "KmsKey"
 _ATTACHMENTS = "Attachments"
 """Prefix of the outputs of attached buckets."""
-_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
+_DYNAMIC = "DynamicTargets"
 
 
 class NoTargetError(BucketcastError):
@@ -129,11 +129,10 @@ class Deployed:
 
     `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
     attached, with their transports, and `parts` what they send if S3 sends it to the queue.
-    `access_events` are the names of events whose calls CloudTrail
-    logs, by bucket.
-    `pipeline` is None if the configuration has no `[pipeline]`. `dynamic` is the setup for dynamic
-    targets. `inactive` are dynamic targets that get no events: removed while messages waited, or
-    with the ARN of a deployed one.
+    `access_events` are the names of events whose calls CloudTrail logs, by bucket. `dynamic` is the
+    setup for dynamic targets. `pipeline` is None if the configuration has no `[pipeline]`.
+    `inactive` are dynamic targets that get no events: removed while messages waited, or with the
+    ARN of a deployed one.
     `kms_key` is the ARN of the customer's key that encrypts queues, "" for SQS's own.
     A change of a bucket's notifications is in effect after `takes_effect` seconds.
     """
@@ -143,11 +142,11 @@ class Deployed:
     state_table: str
     ingest_function: str
     targets: tuple[DeployedTarget, ...]
+    dynamic: DynamicSetup
     object_facts: frozenset[str] = frozenset()
     buckets: Mapping[str, str] = field(default_factory=dict)
     access_events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pipeline: DeployedPipeline | None = None
-    dynamic: DynamicSetup | None = None
     inactive: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
     kms_key: str = ""
@@ -182,26 +181,19 @@ class Deployed:
         Raises:
             NoTargetError: it does not exist.
         """
-        if isinstance(arn, TopicArn):
-            return self._target_of(arn)
-        wanted = arn.plain
-        known = [target.name for target in self.targets]
         for target in self.targets:
-            if target.arn == wanted:
+            if Destination.of(target.arn).key == arn.key:
                 return target
+        if isinstance(arn, TopicArn):
+            raise NoTargetError(
+                f"{arn} has no queue: there is no such topic, or it is not persistent or has no "
+                "push-endpoint; `bucketcast topic ls` lists topics"
+            )
+        known = [target.name for target in self.targets]
         suggestion = did_you_mean(arn.short, known)
         available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
         raise NoTargetError(
             f"no target {arn.short} in the stack {self.stack}: {suggestion}available: {available}"
-        )
-
-    def _target_of(self, topic: TopicArn) -> DeployedTarget:
-        for target in self.targets:
-            if target.dynamic and Destination.of(target.arn).key == topic.key:
-                return target
-        raise NoTargetError(
-            f"{topic.arn} has no queue: there is no such topic, or it is not persistent or has no "
-            "push-endpoint; `bucketcast topic ls` lists topics"
         )
 
 
@@ -213,8 +205,6 @@ def find(stack: str, aws: Aws) -> Deployed:
         AwsError: AWS cannot be reached.
     """
     deployed = read_outputs(stack, aws)
-    if deployed.dynamic is None:
-        return deployed
     dynamic_targets = _dynamic_targets(deployed.dynamic, deployed.state_table, aws)
     deployed_arns = {target.arn for target in deployed.targets}
     inactive = [
@@ -233,15 +223,12 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
         AwsError: AWS cannot be reached.
     """
     outputs = _outputs(stack, aws)
-    if "IngressQueueUrl" not in outputs or "StateTable" not in outputs:
+    if not {"IngressQueueUrl", "StateTable", _DYNAMIC} <= outputs.keys():
         raise NoAnswer(
             f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
             "StateTable; deploy it again, or name another with --stack"
         )
-    targets = [
-        DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
-        for summary in _json_outputs(outputs, "Target")
-    ]
+    targets = [DeployedTarget(**summary) for summary in _json_outputs(outputs, "Target")]
     attached = _json_outputs(outputs, _ATTACHMENTS)
     pipelines = [DeployedPipeline(**entry) for entry in _json_outputs(outputs, "Pipeline")]
     return Deployed(
@@ -250,11 +237,11 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
         outputs["StateTable"],
         f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
+        _dynamic(outputs),
         _object_facts(outputs),
         {entry["bucket"]: entry["via"] for entry in attached},
         {entry["bucket"]: tuple(entry.get("access_events", ())) for entry in attached},
         pipelines[0] if pipelines else None,
-        _dynamic(outputs),
         (),
         float(outputs.get(_TAKES_EFFECT, TAKES_EFFECT)),
         outputs.get(_KMS_KEY, ""),
@@ -262,17 +249,13 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
     )
 
 
-def _dynamic(outputs: Mapping[str, str]) -> DynamicSetup | None:
+def _dynamic(outputs: Mapping[str, str]) -> DynamicSetup:
     more = {
         "topic": outputs.get("AlarmTopic", ""),
         "kms_key": outputs.get(_KMS_KEY, ""),
         "object_facts": bool(_object_facts(outputs)),
     }
-    setups = [
-        msgspec.convert({**output, **more}, DynamicSetup)
-        for output in _json_outputs(outputs, "DynamicTargets")
-    ]
-    return setups[0] if setups else None
+    return msgspec.convert({**json.loads(outputs[_DYNAMIC]), **more}, DynamicSetup)
 
 
 def _dynamic_targets(setup: DynamicSetup, table: str, aws: Aws) -> list[DeployedTarget]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
@@ -13,50 +12,32 @@ from bucketcast.deployment.invocation import FunctionFailedError, invoke
 _AT_ONCE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """A target's health; None is unknown, `why` is the reason, `where` its address.
 
-    Counts are SQS messages; `waiting` includes those in flight.
+    Counts are SQS messages; `waiting` includes those in flight. A probe knows none of them.
     """
-
-    where: str
-    online: bool | None
-    why: str
-    waiting: int | None
-    dead: int | None
-    in_flight: int | None = None
-
-
-class Probe(NamedTuple):
-    """What a target's function found; None is unknown, `why` is the reason, `where` its address."""
 
     online: bool | None = None
     why: str = ""
     where: str = ""
+    waiting: int | None = None
+    dead: int | None = None
+    in_flight: int | None = None
 
 
-def health(
-    targets: Sequence[DeployedTarget], aws: Aws, probes: Sequence[Probe] | None = None
-) -> list[Health]:
-    """Return the health of each target, read from functions and queues in parallel.
+def probe_all(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
+    """Let the function of each target connect to it, many at once."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda target: probe(target, aws), targets))
 
-    With the results of earlier `probes`, only the queues are read.
-    """
-    if not targets:
-        return []
-    _ = aws.functions, aws.sqs  # making a client is not safe among threads, using one is
-    with ThreadPoolExecutor(min(_AT_ONCE, 3 * len(targets))) as pool:
-        asked = [] if probes else [pool.submit(probe, target, aws) for target in targets]
-        depths = [
-            (pool.submit(read_depth, target.queue, aws), pool.submit(read_depth, target.dead, aws))
-            for target in targets
-        ]
-        found = probes or [each.result() for each in asked]
-        return [
-            _health(probed, waiting.result(), dead.result())
-            for probed, (waiting, dead) in zip(found, depths, strict=True)
-        ]
+
+def health(targets: Sequence[DeployedTarget], probes: Sequence[Health], aws: Aws) -> list[Health]:
+    """Return the health of each target, from its probe and from its queues, read in parallel."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        waiting = pool.map(lambda target: read_depth(target.queue, aws), targets)
+        dead = pool.map(lambda target: read_depth(target.dead, aws), targets)
+        return list(map(_with_depths, probes, waiting, dead))
 
 
 def read_depth(queue: str, aws: Aws) -> tuple[Depth | None, str]:
@@ -74,33 +55,29 @@ def messages(queue: str, aws: Aws) -> int | None:
     return queue_depth.all if queue_depth else None
 
 
-def _health(
-    probed: Probe,
-    waiting: tuple[Depth | None, str],
-    dead: tuple[Depth | None, str],
+def _with_depths(
+    probed: Health, waiting: tuple[Depth | None, str], dead: tuple[Depth | None, str]
 ) -> Health:
     (queue, unread), (letters, unread_dead) = waiting, dead
-    return Health(
-        probed.where,
-        probed.online,
-        "; ".join(dict.fromkeys(filter(None, (probed.why, unread, unread_dead)))),
-        queue.all if queue else None,
-        letters.all if letters else None,
-        queue.in_flight if queue else None,
+    return probed._replace(
+        why="; ".join(dict.fromkeys(filter(None, (probed.why, unread, unread_dead)))),
+        waiting=queue.all if queue else None,
+        dead=letters.all if letters else None,
+        in_flight=queue.in_flight if queue else None,
     )
 
 
-def probe(target: DeployedTarget, aws: Aws) -> Probe:
+def probe(target: DeployedTarget, aws: Aws) -> Health:
     """Let the target's function connect to it."""
     if target.state != "on":
         why = "switched off" if target.state == "off" else "removed; waiting messages are kept"
-        return Probe(online=False, why=why)
+        return Health(online=False, why=why)
     if not target.function:
         why = f"the stack has no function for dynamic targets of kind {target.kind}"
-        return Probe(why=why)
+        return Health(why=why)
     try:
         answer = invoke(target.function, {"probe": True, "target": target.arn}, aws)
     except AwsError as error:
         failed = error.silent or isinstance(error, FunctionFailedError)
-        return Probe(False if failed else None, str(error))
-    return Probe(bool(answer["online"]), str(answer["why"]), str(answer["where"]))
+        return Health(False if failed else None, str(error))
+    return Health(bool(answer["online"]), str(answer["why"]), str(answer["where"]))

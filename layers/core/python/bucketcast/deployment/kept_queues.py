@@ -15,7 +15,6 @@ def kept_queues(deployment: Deployed, aws: Aws) -> Iterator[tuple[str, str]]:
         AwsError: SQS refused to list queues.
     """
     prefix = f"{deployment.stack}-"
-    dynamic_prefix = deployment.dynamic.prefix if deployment.dynamic else prefix
     known = {target.dead.rpartition("/")[2] for target in deployment.all_targets}
     base = deployment.ingress_queue.rpartition("/")[0]
     with aws_errors():
@@ -25,7 +24,7 @@ def kept_queues(deployment: Deployed, aws: Aws) -> Iterator[tuple[str, str]]:
         names = [url.rpartition("/")[2] for page in pages for url in page.get("QueueUrls", ())]
     for name in names:
         plain = base_name(name)
-        kind = plain.removeprefix(dynamic_prefix).removeprefix(prefix).partition("-")[0]
+        kind = plain.removeprefix(deployment.dynamic.prefix).removeprefix(prefix).partition("-")[0]
         if name not in known and plain.endswith(DEAD_END) and kind in targets.kinds():
             own = plain.removesuffix(DEAD_END) + name[len(plain) :]
             yield f"{base}/{own}", f"{base}/{name}"

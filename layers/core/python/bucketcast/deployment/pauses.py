@@ -17,12 +17,11 @@ from bucketcast.state.breakers import Breakers
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A target and the start of its pause (Unix ms); `changed` is False if the call had no effect.
+    """The start of a target's pause (Unix ms); `changed` is False if the call had no effect.
 
     `unconfirmed` is the reason why its function did not confirm the pause, "" if it did.
     """
 
-    target: DeployedTarget
     since: int
     changed: bool
     unconfirmed: str = ""
@@ -42,7 +41,7 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     try:
         confirmed = _is_confirmed(target, aws)
     except AwsError as error:
-        return Pause(target, since, since == now, str(error))
+        return Pause(since, since == now, str(error))
     if not confirmed and since == now:
         with aws_errors():
             breakers.resume(target.arn)
@@ -52,18 +51,17 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
             f"in the table {deployment.state_table}. If it runs in a VPC, add a gateway endpoint "
             "for DynamoDB to that"
         )
-    return Pause(target, since, since == now)
+    return Pause(since, since == now)
 
 
-def resume(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
-    """End a target's pause; `since` is 0 if it was not paused.
+def resume(target: DeployedTarget, deployment: Deployed, aws: Aws) -> int:
+    """End a target's pause; return its start in Unix ms, 0 if it was not paused.
 
     Raises:
         AwsError: AWS does not answer.
     """
     with aws_errors():
-        since = Breakers(deployment.state_table, lambda: aws.dynamodb).resume(target.arn)
-    return Pause(target, since, since > 0)
+        return Breakers(deployment.state_table, lambda: aws.dynamodb).resume(target.arn)
 
 
 def _is_confirmed(target: DeployedTarget, aws: Aws) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.delivery.breaker import Outage
 from bucketcast.deployment import Deployed, DeployedTarget
-from bucketcast.deployment.health import Health, Probe, health
+from bucketcast.deployment.health import Health, health
 from bucketcast.errors import NotConnected
 from bucketcast.limits import REPORTED_AGE_SECONDS
 from bucketcast.state.breakers import Breakers
@@ -99,13 +99,14 @@ class Status(NamedTuple):
 
 
 def read_statuses(
-    targets: Sequence[DeployedTarget], reports: Sequence[Health], table: str, aws: Aws
+    targets: Sequence[DeployedTarget], probes: Sequence[Health], table: str, aws: Aws
 ) -> tuple[list[Status], Mapping[str, Counts]]:
-    """Return the status of each target with its report, and the counts of all ARNs.
+    """Return the status of each target with its probe, and the counts of all ARNs.
 
     Raises:
         AwsError: AWS cannot be reached.
     """
+    reports = health(targets, probes, aws)
     with aws_errors():
         outages = Breakers(table, lambda: aws.dynamodb).read()
         counters = Counters(table, lambda: aws.dynamodb)
@@ -130,8 +131,7 @@ def read_unchecked(deployment: Deployed, aws: Aws) -> tuple[list[Status], Mappin
         AwsError: AWS does not answer.
     """
     targets = deployment.all_targets
-    reports = health(targets, aws, [Probe()] * len(targets))
-    return read_statuses(targets, reports, deployment.state_table, aws)
+    return read_statuses(targets, [Health()] * len(targets), deployment.state_table, aws)
 
 
 class TargetStats(NamedTuple):

@@ -159,8 +159,8 @@ class AdminConfig:
             dynamic_targets.put(kind, line.id or DEFAULT_ID, values, merge=True)
 
     def _api(self, deployment: Deployed) -> str:
-        in_order = deployment.dynamic and deployment.dynamic.queue_end
-        return format_line(_API, "", {"sync_events": "on" if in_order else "off"}) + "\n"
+        sync_events = "on" if deployment.dynamic.queue_end else "off"
+        return format_line(_API, "", {"sync_events": sync_events}) + "\n"
 
 
 def _arn(line: Line) -> TargetArn:

@@ -63,8 +63,6 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     none does. `secure_calls` says which calls count as sent over TLS.
     """
     credentials = CredentialsProvider()
-    # Clients are created one by one: creating is not thread-safe, using is.
-    _ = aws.cloudformation, aws.events
     region, endpoint = aws.sqs.meta.region_name, aws.s3.meta.endpoint_url
     deployment = outputs_reader(stack, aws)
     accounts = _cache_accounts(Users(stack, table, aws.dynamodb, aws.secretsmanager))

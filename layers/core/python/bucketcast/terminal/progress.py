@@ -1,8 +1,7 @@
 """Progress of long work: now and then a line."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final
 
 from bucketcast.terminal.output import Output
@@ -12,9 +11,8 @@ Report = Callable[[str, int, int, str], None]
 _LINE_SECONDS: Final = 5.0
 
 
-@contextmanager
-def progress(out: Output, stage: str) -> Iterator[Report]:
-    """Yield the function to report with, from this stage on; it is silent with `--json`.
+def progress(out: Output, stage: str) -> Report:
+    """Return the function to report with, from this stage on; it is silent with `--json`.
 
     It prints a line for each further stage, and for what changes within one now and then.
     """
@@ -28,4 +26,4 @@ def progress(out: Output, stage: str) -> Iterator[Report]:
             last, shown, since = stage, line, time.monotonic()
             out.note(f"  {line}")
 
-    yield report
+    return report

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,6 @@ from bucketcast.limits import SQS_CALL_MESSAGES
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 
-
-def _rate(text: str) -> float:
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not 0.1 <= rate <= 100_000:  # noqa: PLR2004 - `nan` is in no range
-        raise click.BadParameter(f"found '{text}'; allowed are 0.1 to 100000 events per second")
-    return rate
-
-
 _limit = click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most."
 )
@@ -57,7 +45,9 @@ _limit = click.option(
 @click.option(
     "--to", type=queue_name, metavar="TARGET", default="", help="Send to this target instead."
 )
-@click.option("--rate", type=_rate, metavar="N", help="Events per second, on average.")
+@click.option(
+    "--rate", type=click.IntRange(min=1), metavar="N", help="Events per second, on average."
+)
 @_limit
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
 @shared
@@ -67,7 +57,7 @@ def redrive(
     target: Chosen,
     *,
     to: str,
-    rate: float | None,
+    rate: int | None,
     limit: int | None,
     dry_run: bool,
     **options: Any,
@@ -91,7 +81,7 @@ def redrive(
     if dry_run:
         return _count(out, selection, wanted, destination, limit)
     # With a rate little is read at once: it is all sent at once, before the wait.
-    slowly = {"at_once": ceil(min(rate, SQS_CALL_MESSAGES))} if rate else {}
+    slowly = {"at_once": min(rate, SQS_CALL_MESSAGES)} if rate else {}
     with aws_errors(), open_reader(out, selection, "redriving", **slowly) as (reader, report):
         mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
@@ -208,14 +198,8 @@ def _mover(
 ) -> Mover:
     # What comes back from now on is not sent a second time.
     time.sleep(CLOCK_SECONDS)
-    return Mover(
-        reader,
-        selection.queue,
-        selection.aws.sqs,
-        wanted,
-        progress=report,
-        **options,
-    )
+    queue, sqs = selection.queue, selection.aws.sqs
+    return Mover(reader, queue, sqs, wanted, progress=report, **options)
 
 
 def _run(move: Callable[[], Result]) -> bool:

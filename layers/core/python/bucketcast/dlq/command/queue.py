@@ -1,6 +1,5 @@
 """A dead-letter queue as the commands read it."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,10 +29,6 @@ class Selection(NamedTuple):
     all_queues: Sequence[DeadQueue]
     began: int
     depth: Depth
-
-
-def now_ms() -> int:
-    return round(time.time() * 1000)
 
 
 def target_name(name: str, deployment: Deployed) -> str:
@@ -101,7 +96,8 @@ def open_reader(
 ) -> Iterator[tuple[Reader, Callable[[], None]]]:
     """Yield a reader, and the function that reports how many messages it has read."""
     stage = f"{activity} {selection.queue.title}"
-    with progress(out, stage) as report, make_reader(selection, **options) as reader:
+    report = progress(out, stage)
+    with make_reader(selection, **options) as reader:
         yield (
             reader,
             lambda: report(stage, reader.seen, max(selection.depth.all, reader.seen), "messages"),

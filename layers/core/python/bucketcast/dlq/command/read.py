@@ -22,7 +22,6 @@ from bucketcast.dlq.command.queue import (
     Selection,
     make_reader,
     matching_plans,
-    now_ms,
     open_reader,
     select_queue,
     select_queues,
@@ -81,7 +80,7 @@ def ls(out: Output, /, target: Chosen, *, everything: bool, **options: Any) -> N
 
 def rows(groups: Iterable[Group]) -> list[tuple[str, ...]]:
     """Return the cells of the table of groups."""
-    now = now_ms()
+    now = round(time.time() * 1_000)
     return [
         (
             group.name,
@@ -214,7 +213,8 @@ def count(
     total, done = sum(selection.depth.all for selection in selections), 0
     waiting = [selection for selection in selections if selection.depth.all]
     ends_at = time.monotonic() + (seconds or 0)
-    with aws_errors(), progress(out, "reading") as report:
+    report = progress(out, "reading")
+    with aws_errors():
         for index, selection in enumerate(waiting):
             left = max(0.0, ends_at - time.monotonic()) / (len(waiting) - index)
             reader = readers.enter_context(

@@ -6,21 +6,11 @@ from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed, DynamicSetup
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets
-from bucketcast.errors import BucketcastError
 from bucketcast.state.dynamic_targets import Table
 
 
 def dynamic_targets_of(deployment: Deployed, aws: Aws) -> DynamicTargets:
-    """Return the dynamic targets of a deployment.
-
-    Raises:
-        BucketcastError: the stack has no functions for dynamic targets.
-    """
-    if deployment.dynamic is None:
-        raise BucketcastError(
-            f"the stack {deployment.stack} has no functions for dynamic targets: set "
-            "[dynamic_targets] kinds in bucketcast.toml, then deploy"
-        )
+    """Return the dynamic targets of a deployment."""
     deployed = frozenset(target.arn for target in deployment.targets if target.dynamic is None)
     return targets_of(
         deployment.stack, deployment.state_table, deployment.dynamic, aws, deployed=deployed

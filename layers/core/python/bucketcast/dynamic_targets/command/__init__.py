@@ -9,7 +9,7 @@ import click
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.delivery.queue_names import kind_of
-from bucketcast.deployment.health import health
+from bucketcast.deployment.health import probe_all
 from bucketcast.deployment.status import Status, read_statuses, read_unchecked
 from bucketcast.destination import TargetArn, short_name
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
@@ -87,7 +87,7 @@ def set_(out: Output, /, arn: TargetArn, settings: _Pairs, *, files: _Pairs) -> 
 
 
 def _put(out: Output, arn: TargetArn, settings: _Pairs, files: _Pairs, *, merge: bool) -> None:
-    values = dict(settings) | {key: _read(path) for key, path in files}
+    values = dict(settings) | {key: params.read_file(Path(path)).strip() for key, path in files}
     deployment, aws = out.deployed()
     if merge:
         deployment.target(arn)
@@ -179,7 +179,8 @@ def ls(out: Output, *, wait: int, watching: bool) -> None:
     if deployment.inactive and _sweep(deployment, aws):
         deployment, aws = out.deployed(read_seconds=wait)
     targets = deployment.all_targets
-    entries, counts = read_statuses(targets, health(targets, aws), deployment.state_table, aws)
+    probes = probe_all(targets, aws)
+    entries, counts = read_statuses(targets, probes, deployment.state_table, aws)
     result = {
         "stack": deployment.stack,
         "targets": [document(row) for row in entries],
@@ -222,14 +223,6 @@ def _others(rows: Sequence[Status], counts: Mapping[str, Counts]) -> list[dict[s
         for arn, events in sorted(counts.items())
         if arn not in listed
     ]
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise click.UsageError(f"--from-file: {path}: {reason}") from None
 
 
 def _sweep(deployment: deployed.Deployed, aws: Aws) -> list[str]:

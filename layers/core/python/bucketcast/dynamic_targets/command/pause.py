@@ -15,7 +15,7 @@ from bucketcast.limits import (
 )
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
-from bucketcast.terminal.times import moment
+from bucketcast.terminal.times import moment, moment_or_none
 
 _target = click.argument("arn", metavar="TARGET", type=params.target_or_topic)
 
@@ -35,10 +35,11 @@ def pause(out: Output, arn: TargetArn | TopicArn) -> None:
       bucketcast target pause webhook:primary
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    change = pauses.pause(deployment.target(arn), deployment, aws)
+    target = deployment.target(arn)
+    change = pauses.pause(target, deployment, aws)
     deadline = change.since + TERM_DAYS * DAY_MS
     document: dict[str, Any] = {
-        "arn": change.target.arn,
+        "arn": target.arn,
         "paused": True,
         "since": moment(change.since),
         "changed": change.changed,
@@ -52,7 +53,7 @@ def pause(out: Output, arn: TargetArn | TopicArn) -> None:
     )
     if change.unconfirmed:
         out.note(f"note: its function did not confirm it: {change.unconfirmed}")
-    out.answer(document, f"{first} {change.target.name}", explanation)
+    out.answer(document, f"{first} {target.name}", explanation)
 
 
 @click.command()
@@ -70,20 +71,16 @@ def resume(out: Output, arn: TargetArn | TopicArn) -> None:
       bucketcast target resume webhook:primary
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    change = pauses.resume(deployment.target(arn), deployment, aws)
-    since = moment(change.since) if change.changed else None
-    document = {
-        "arn": change.target.arn,
-        "paused": False,
-        "since": since,
-        "changed": change.changed,
-    }
-    if not change.changed:
-        out.answer(document, f"{change.target.name} is not paused")
+    target = deployment.target(arn)
+    paused = pauses.resume(target, deployment, aws)
+    since = moment_or_none(paused)
+    document = {"arn": target.arn, "paused": False, "since": since, "changed": paused > 0}
+    if not paused:
+        out.answer(document, f"{target.name} is not paused")
         return
     out.answer(
         document,
-        f"Resumed {change.target.name}, paused since {since}; waiting events come within "
+        f"Resumed {target.name}, paused since {since}; waiting events come within "
         f"{LONGEST_OUTAGE_PAUSE_SECONDS} s, large batches of them within "
         f"{LONGEST_DELAY_SECONDS // 60} minutes",
     )

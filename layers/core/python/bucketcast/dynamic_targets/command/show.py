@@ -8,7 +8,7 @@ import click
 from bucketcast import deployment as deployed
 from bucketcast import targets
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.deployment.health import health
+from bucketcast.deployment.health import probe
 from bucketcast.deployment.status import read_statuses
 from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.display import redacted_url
@@ -38,7 +38,7 @@ def show(out: Output, arn: TargetArn | TopicArn, *, wait: int) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed(read_seconds=wait)
     target = deployment.target(arn)
-    (row,), _ = read_statuses([target], health([target], aws), deployment.state_table, aws)
+    (row,), _ = read_statuses([target], [probe(target, aws)], deployment.state_table, aws)
     with aws_errors():
         rules = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
     now = round(time.time() * 1_000)

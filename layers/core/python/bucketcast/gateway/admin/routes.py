@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from bucketcast import deployment as deployed
 from bucketcast.aws.clients import Aws, AwsError
-from bucketcast.deployment.health import health
+from bucketcast.deployment.health import probe_all
 from bucketcast.deployment.status import TargetStats, read_statuses, target_stats
 from bucketcast.dynamic_targets.api import AdminConfig
 from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line
@@ -58,9 +58,6 @@ class Admin:
         self._started = time.time()
         self._config = AdminConfig(self._deployment, aws)
         self._encrypting = asyncio.Semaphore(_ENCRYPTIONS)
-        # Creating a client is not thread-safe, using one is.
-        _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
-        _ = aws.secretsmanager, aws.cloudwatch
 
     def routes(self) -> list[BaseRoute]:
         """Return all routes; MinIO's other paths are answered as not implemented."""
@@ -163,8 +160,8 @@ class Admin:
         def info() -> dict[str, Any]:
             deployment = self._deployment()
             targets = [each for each in deployment.all_targets if not each.is_topic]
-            reports, table = health(targets, self._aws), deployment.state_table
-            return server_info(read_statuses(targets, reports, table, self._aws)[0], host, uptime)
+            probes, table = probe_all(targets, self._aws), deployment.state_table
+            return server_info(read_statuses(targets, probes, table, self._aws)[0], host, uptime)
 
         return _json(await asyncio.to_thread(info))
 

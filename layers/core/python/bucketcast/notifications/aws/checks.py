@@ -174,12 +174,12 @@ def queue_targets(deployment: Deployed, aws: Aws) -> Callable[[str], bool]:
     since a stack may have many, with long settings.
     """
     deployed = {target.arn for target in deployment.targets}
-    dynamic = Table(deployment.state_table, aws.dynamodb) if deployment.dynamic else None
+    dynamic = Table(deployment.state_table, aws.dynamodb)
 
     @cache
     def exists(arn: str) -> bool:
-        if arn in deployed or dynamic is None:
-            return arn in deployed
+        if arn in deployed:
+            return True
         target = dynamic.get(Destination.of(arn).key)
         return target is not None and target.state != "kept"
 

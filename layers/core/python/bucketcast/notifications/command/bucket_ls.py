@@ -1,13 +1,13 @@
 """`bucketcast bucket ls`: connected buckets and their other notifications."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import click
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
 from bucketcast.rules.access_events import NAMES
 from bucketcast.rules.sent_events import EVENTBRIDGE, WHOLE, Part
@@ -36,7 +36,8 @@ def ls(out: Output, bucket: str | None) -> None:
     deployment, aws = out.deployed()
     buckets = Attachments(deployment, aws)
     names = [bucket] if bucket else aws.bucket_names()
-    states = _look(buckets, names, aws)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        states = list(pool.map(buckets.read_status, names))
     with aws_errors():
         active = Rules(deployment.state_table, aws.dynamodb).active()
     rules = Counter(rule.bucket for rule in active)
@@ -63,12 +64,6 @@ def ls(out: Output, bucket: str | None) -> None:
         "no bucket is connected: use `bucketcast bucket attach BUCKET`, or [bucket.NAME] and deploy"
     )
     out.table({"buckets": entries}, _COLUMNS, rows, hint)
-
-
-def _look(buckets: Attachments, names: Iterable[str], aws: Aws) -> list[AttachmentStatus]:
-    _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads, using one is
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(buckets.read_status, names))
 
 
 def narrowed(state: AttachmentStatus) -> Part | None:

@@ -97,8 +97,7 @@ def run_job(
     if no_wait:
         out.answer({"run": run, "link": started.link}, f"Started {run}")
         return None
-    with progress(out, "waiting for the job") as report:
-        error = _follow(runs, job, run, started, report)
+    error = _follow(runs, job, run, started, progress(out, "waiting for the job"))
     result = runs.read(job, run, "result.json") or {}
     if error or result.get("status") != "success":
         reason = result.get("error") or error or "it wrote no result"

@@ -10,7 +10,7 @@ from bucketcast.destination import TopicArn
 from bucketcast.dynamic_targets.aws.factory import targets_of
 from bucketcast.dynamic_targets.aws.targets import Desired, DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import ValidatedTarget, validate
-from bucketcast.errors import BucketcastError, ConfigErrors
+from bucketcast.errors import ConfigErrors
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.topics.attributes import HIDDEN, TLS, TopicAttributes
@@ -109,12 +109,10 @@ def topics_of(stack: str, table: str, aws: Aws) -> Topics:
     """Return the topics of a deployment.
 
     Raises:
-        BucketcastError: the stack does not exist, its version does not support dynamic targets, or
-            AWS does not answer.
+        NoAnswer: the stack does not exist.
+        AwsError: AWS does not answer.
     """
     setup = read_outputs(stack, aws).dynamic
-    if setup is None:
-        raise BucketcastError(f"the stack {stack} is older than topics are: deploy it again")
     return Topics(setup, targets_of(stack, table, setup, aws))
 
 
