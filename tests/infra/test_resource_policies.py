@@ -22,10 +22,7 @@ from tests.infra.resource_policies import Request, allows
 
 OTHER, STRANGER = "444455556666", "999999999999"
 TOPIC = f"arn:aws:sns:eu-west-1:{OTHER}:uploads"
-SOURCES = {
-    "s3": {"accounts": OTHER},
-    "sns": {"topics": TOPIC},
-}
+SOURCES = {"accounts": OTHER, "topics": TOPIC}
 INGRESS = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress"
 
 
