@@ -23,7 +23,6 @@ from bucketcast.ingest.routing import Routes
 from bucketcast.limits import COUNT_SECONDS, INGEST_CHUNK_BYTES
 from bucketcast.listen.aws.cache import ListenerCache
 from bucketcast.listen.aws.listeners import Table as Listeners
-from bucketcast.rules import loops
 from bucketcast.rules.conditions import facts_of
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
@@ -128,15 +127,8 @@ def build(environ: Mapping[str, str]) -> Handler:
 
 @telemetry.observer
 def _report(routes: Routes, at: int) -> None:
-    """Log traces, and warn of buckets that seem to be in a loop."""
+    """Log traces."""
     telemetry.trace(tracing.received(routes.matches, at))
-    for bucket in loops.suspected_buckets(routes.matches):
-        telemetry.logger.warning(
-            "keys grow by the same piece again and again, as they do where what a target starts "
-            "writes under a prefix that its own rule asks for: a loop, which costs money",
-            bucket=bucket,
-        )
-        telemetry.measure(telemetry.INGRESS, LoopsSuspected=1)
 
 
 handler = telemetry.logger.inject_lambda_context(build(os.environ))
