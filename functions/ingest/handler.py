@@ -8,9 +8,8 @@ from typing import Any
 
 from bucketcast import telemetry
 from bucketcast.aws import function_clients
-from bucketcast.delivery import tracing
+from bucketcast.delivery import dead_letters, tracing
 from bucketcast.delivery.consumer import Consumer
-from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import message
 from bucketcast.delivery.policy import Policy
@@ -69,8 +68,8 @@ def build(environ: Mapping[str, str]) -> Handler:
         dynamic_queue=dynamic.queue,
         listener_queue=listeners.queue,
     )
-    dead = DeadLetters("", Queue(settings.ingress_dead_queue_url, sqs))
-    own = Consumer(Queue(settings.ingress_queue_url, sqs), dead.write)
+    dead = Queue(settings.ingress_dead_queue_url, sqs)
+    own = Consumer(Queue(settings.ingress_queue_url, sqs), partial(dead_letters.write, queue=dead))
     triggered = 0
 
     def on_routed(routes: Routes, at: int) -> None:
