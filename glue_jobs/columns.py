@@ -36,6 +36,8 @@ def _column(name: str, hint: Any) -> StructField:
 def _type(hint: Any) -> DataType:
     if hint in _TYPES:
         return _TYPES[hint]
+    if hasattr(hint, "_fields"):
+        return schema(hint)
     inner = get_args(hint)[0]  # of a list, or of `… | None`
     return ArrayType(_type(inner), containsNull=False) if get_origin(hint) is list else _type(inner)
 

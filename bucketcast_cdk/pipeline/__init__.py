@@ -103,10 +103,10 @@ class Pipeline(Construct):
     def _allow(self, ingest: Ingest, queues: Sequence[str]) -> None:
         for key, job in self._jobs.items():
             self._allow_reading(job)
-            self._allow_folder(job, f"runs/{key}/*")
+            self._allow_folder(job, f"runs/{key}")
             allow(job.role, ["dynamodb:Query"], [ingest.table.table_arn], RULES)
         scan, *senders = self._jobs.values()
-        self._allow_folder(scan, "alerts/*")
+        self._allow_folder(scan, "alerts")
         allow(scan.role, ["sqs:SendMessage"], [ingest.queue.queue_arn])
         lease = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
         for job in (scan, self._jobs["backfill"]):
@@ -201,10 +201,12 @@ class Pipeline(Construct):
     def _allow_folder(self, job: Job, folder: str) -> None:
         """Allow a job to read, write and remove its own objects."""
         arn = self._bucket.bucket_arn
-        allow(job.role, ["s3:ListBucket"], [arn])
+        # Without a slash, as Spark asks so too. S3 answers 404 for a missing object only if its key
+        # might be listed.
+        allow(job.role, ["s3:ListBucket"], [arn], {"StringLike": {"s3:prefix": f"{folder}*"}})
         uploads = ["s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
         objects = ["s3:DeleteObject", "s3:GetObject", "s3:PutObject", *uploads]
-        allow(job.role, objects, [f"{arn}/{folder}"])
+        allow(job.role, objects, [f"{arn}/{folder}/*"])
 
 
 def _wanted(*buckets: str) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -47,6 +47,7 @@ def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
     folder: str,
     queue: str,
     *,
+    to: Collection[str] | None = None,
     rate: int = 0,
     run: str = "",
     until: float = FOREVER,
@@ -55,6 +56,7 @@ def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
     """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
 
     `queue` is the URL of the queue that they are for now, whatever it was when they were spooled.
+    Of those for one destination only those for these are sent, by their ARNs; None means all.
     `rate` is in events a second, over all tasks together; 0 means no limit. The objects of messages
     that SQS refuses are listed in `not-sent/messages` in the folder `run`. Nothing is sent after
     `until`, in Unix seconds. About once a second a thread calls `on_progress(done, total)` with the
@@ -80,6 +82,8 @@ def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
         files.remove(f"{run}/{REFUSED}")
     if before < total:
         chunks = _read_chunks(spark, folder, ordered=keeps_order(queue))
+        if to is not None:
+            chunks = chunks.where(chunks["to"].isin("", *to))
         report = partial(_report, folder, total, on_progress)
         with background_thread("outbox progress", report):
             refusals = _send_chunks(chunks, Task(queue, folder, rate, 1, run, until))

@@ -3,9 +3,9 @@
 An alert is *open* from when its finding is reported until that is gone. A finding is reported when
 no alert is open for it (`new`), and again when it has grown by some per cent since the last time
 (`worse`); neither within the cooldown, which also silences a finding that comes and goes. All else
-is `same`. Each time it is sent to the destinations that the rules name; one that is named later
-gets what is open. A finding that is gone closes its alert (`cleared`); there is no event for that,
-but the report shows it.
+is `same`. Each time it is sent to the destinations that the rules name; one that is named later, or
+again, gets what is open. A finding that is gone closes its alert (`cleared`); there is no event for
+that, but the report shows it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from pyspark.sql import DataFrame
 
 from glue_jobs.columns import schema
-from glue_jobs.scanner.coverage import Coverage, Seen, allow
+from glue_jobs.scanner.coverage import Coverage, Detail, Seen, allow
 
 EVERYONE: Final = ""
 """In `AlertState.to`: all destinations that the rules name when the event is sent."""
@@ -38,7 +38,8 @@ class AlertState(NamedTuple):
     source that showed it first; a finding that comes back starts anew. `alerted` is the count when
     it was last reported, and `alerted_at` that time. `state` is None for a row that is only kept
     for the next scan. `threshold`, `detail` and `taken` are those of `coverage.Seen`. `told` are
-    the destinations that the open alert was sent to, and `to` those that it is to be sent to now.
+    the destinations of the rules that the open alert was sent to, and `to` those that it is to be
+    sent to now.
     """
 
     kind: str
@@ -52,7 +53,7 @@ class AlertState(NamedTuple):
     alerted_at: int
     open: bool
     threshold: int
-    detail: int
+    detail: Detail
     taken: int
     told: list[str]
     to: list[str]
@@ -121,7 +122,7 @@ def decide(
     may = allow(kind, key, scan.now, scan.later, before and before.seen)
     if finding and may.alert:
         return _present(finding, before, scan, rules, may_grow=may.growth)
-    return before and _absent(before, scan, is_gone=may.clear)
+    return before and _absent(before, scan, rules, is_gone=may.clear)
 
 
 def _present(
@@ -162,17 +163,20 @@ def _present(
         alerted=max(before.alerted, finding.count) if better_seen else before.alerted,
         alerted_at=before.alerted_at,
         open=before.open,
-        told=[*before.told, *more],
+        told=state.told if before.open else [],
         to=more,
     )
 
 
-def _absent(before: AlertState, scan: Comparison, *, is_gone: bool) -> AlertState | None:
+def _absent(
+    before: AlertState, scan: Comparison, rules: Rules, *, is_gone: bool
+) -> AlertState | None:
     record = before._replace(count=None, versions=None, bytes=None, state=None, to=[])
     if is_gone:
         return record._replace(state="cleared", open=False, told=[])
     if before.open:
-        return record
+        named = rules.deliveries(Finding(before.kind, before.key, before.alerted, None, None))
+        return record._replace(told=[each for each in before.told if each in named])
     if _is_cooled(before, scan):
         return None
     gone = before.state == "cleared" or scan.now.covers(before.kind, before.key)

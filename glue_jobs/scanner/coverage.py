@@ -17,6 +17,16 @@ from bucketcast.settings.pipeline import Alerts
 from glue_jobs.listing.schema import Listing, unix_ms
 
 
+class Detail(NamedTuple):
+    """How much of a count a source shows, the greater the more: old versions, and all keys.
+
+    All keys are shown only where the reach is known.
+    """
+
+    versions: bool
+    known: bool
+
+
 class Coverage(msgspec.Struct, frozen=True):
     """Findings beyond these `thresholds`, by kind, whose keys begin with the prefix.
 
@@ -30,9 +40,9 @@ class Coverage(msgspec.Struct, frozen=True):
     thresholds: dict[str, int]
 
     @property
-    def detail(self) -> int:
-        """How much of a count it sees, to compare two: with versions more, and of a known reach."""
-        return 2 * self.versions + (self.prefix is not None)
+    def detail(self) -> Detail:
+        """How much of a count it sees."""
+        return Detail(self.versions, self.prefix is not None)
 
     def reaches(self, key: str) -> bool:
         """Return True if it has all keys with this beginning."""
@@ -57,7 +67,7 @@ class Seen(NamedTuple):
     """How the open alert of a finding was seen until now: at most, and last."""
 
     threshold: int
-    detail: int
+    detail: Detail
     taken: int
 
 
@@ -93,10 +103,10 @@ def allow(
     )
 
 
-def _is_comparable(kind: str, detail: int, other: int) -> bool:
+def _is_comparable(kind: str, detail: Detail, other: Detail) -> bool:
     """Return True if both details count alike: of one key, also a reach that is not known."""
     is_of_key = KINDS[kind].limits != "folders"
-    return detail == other or (is_of_key and detail // 2 == other // 2)
+    return detail == other or (is_of_key and detail.versions == other.versions)
 
 
 class Filter(msgspec.Struct, frozen=True):

@@ -5,8 +5,8 @@ and only then sent.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,8 +22,7 @@ from glue_jobs import files, lease, listing
 from glue_jobs.aws import read_rules
 from glue_jobs.columns import save
 from glue_jobs.listing.schema import Listing, unix_ms
-from glue_jobs.outbox import chunks, sender
-from glue_jobs.outbox.chunks import Message
+from glue_jobs.outbox import checkpoints, chunks, sender
 from glue_jobs.run import Run
 from glue_jobs.scanner import (
     alert_states,
@@ -59,11 +58,15 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
-    with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
+    with (
+        nullcontext()
+        if settings.dry_run
+        else lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}")
+    ):
         before = store.current()
-        late = 0
+        late, late_notes = 0, list[str]()
         if not settings.dry_run:
-            late = _send(spark, before, settings, run, "the last scan's events")
+            late, late_notes = _send(spark, before, settings, run, "the last scan's events")
         content, filters = coverage.check_filter(content, before.filters, unix_ms(at))
         now = coverage.cover(content, settings)
         later = tuple(each for each in before.coverage if each.taken > now.taken)
@@ -82,27 +85,28 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
             states = alert_states.compare(findings, earlier, comparison, by_rules)
             counts = Observation()
             states = states.observe(counts, *_counts())
-            new = store.write(states, at)
-        notes = [*content.notes, *_source_notes(content, now, later), *upload_notes]
+            own = StateStore(run.temporary("state")) if settings.dry_run else store
+            new = own.write(states, at)
+        notes = [*late_notes, *content.notes, *_source_notes(content, now, later), *upload_notes]
         with run.report_tasks(spark, "writing the report"):
             states = new.alert_states(spark)
             numbers, events = _read_numbers(counts)
             page = Page(settings, content, now.prefix, at, numbers, used, notes)
             summary = report.write(states, page, run.path("report"))
         if settings.dry_run:
-            files.remove(new.folder)
             run.set_result({**summary, "events": 0})
             return
         if events:
             run.report("spooling the events")
             due = states.where(sql.size("to") > 0)
-            new = replace(new, events=chunks.spool(due, partial(_pack, by_rules), new.outbox))
+            spooled = chunks.spool(due, lambda rows: by_rules().pack(rows), new.outbox)
+            new = replace(new, events=spooled)
         seen = coverage.add(before.coverage, now)
         store.commit(replace(new, coverage=seen, filters=filters), replaces=before)
-        sent = _send(spark, new, settings, run, "sending")
+        sent, unsent_notes = _send(spark, new, settings, run, "sending")
         with suppress(files.FileError):  # the next scan removes what is left
             store.sweep(before, new)
-    run.set_result({**summary, "events": late + sent})
+    run.set_result({**summary, "events": late + sent, "notes": [*notes, *unsent_notes]})
 
 
 def _count(
@@ -147,13 +151,20 @@ def _read_numbers(counts: Observation) -> tuple[dict[str, dict[str, int]], int]:
     return numbers, counts.get[_EVENTS] or 0
 
 
-def _pack(by_rules: Callable[[], Alerts], rows: Iterable[Any]) -> Iterator[Message]:
-    return by_rules().pack(rows)
+def _send(
+    spark: SparkSession, generation: Generation, settings: Scan, run: Run, stage: str
+) -> tuple[int, list[str]]:
+    """Send the rest of a generation's events; return the number sent now, and notes.
 
-
-def _send(spark: SparkSession, generation: Generation, settings: Scan, run: Run, stage: str) -> int:
-    """Send the rest of a generation's events; return the number sent now."""
+    What is for a destination that no rule names any more is not sent.
+    """
     if not generation.events:
-        return 0
+        return 0, []
+    named = {rule.arn for rule in read_rules(settings.bucket, settings.table)}
     report_progress: Any = partial(run.report, stage, unit="events")
-    return sender.send(spark, generation.outbox, settings.ingress, on_progress=report_progress)
+    sent = sender.send(
+        spark, generation.outbox, settings.ingress, to=named, on_progress=report_progress
+    )
+    left = generation.events - checkpoints.count_events(generation.outbox)
+    note = f"Events that were not sent, as no rule names their target now: {left:,}."
+    return sent, [note] if left else []

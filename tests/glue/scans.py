@@ -71,6 +71,10 @@ class Scans:
         arn = f"arn:minio:sqs::{target}:webhook"
         self._rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(events), prefix=prefix))
 
+    def remove_rules(self, target: str) -> None:
+        rules = self._rules.of(BUCKET)
+        self._rules.remove([rule for rule in rules if f":{target}:" in rule.arn])
+
     def scan(self, **options: str) -> dict[str, Any]:
         """Scan for more than 2 versions or 2 sub-folders; return the result."""
         self._runs += 1

@@ -1,13 +1,15 @@
 """Findings are alerted or not, by comparison with earlier alerts."""
 
 import random
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
 from glue_jobs.columns import schema
+from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.scanner.alert_states import (
     ALERT_STATES,
     EVERYONE,
@@ -17,10 +19,11 @@ from glue_jobs.scanner.alert_states import (
     compare,
     decide,
 )
-from glue_jobs.scanner.coverage import Coverage, add
+from glue_jobs.scanner.coverage import Coverage, Filter, add, check_filter
 from tests.glue import oracle
 from tests.glue.inventories import Row
 
+NO_ROWS: Any = None
 NOW: Final = 1_772_366_400_000
 HOUR: Final = 3_600_000
 States = dict[tuple[str, str], AlertState]
@@ -121,7 +124,7 @@ def hours(since: int | None) -> int | None:
 
 DESTINATIONS: Final = ("first", "second", "third")
 KEYS: Final = ("a/1", "a/x/1", "a/y/2", "a/y/z/1", "a/z/1", "b/1", "b/x/1", "b/x/y/1", "c/d/1")
-REACHES: Final = ("", "", "a/", "b/", "a/y")
+REACHES: Final = ("", "a/", "b/", "a/y")
 LEAST: Final = {"ManyVersions": 1, "LargeVersions": 2, "BigPrefix": 0}
 
 
@@ -131,7 +134,7 @@ def test_an_unchanged_bucket_is_alerted_once_for_each_rule_and_never_cleared() -
 
 
 def test_spark_alerts_an_unchanged_bucket_once_and_never_clears_it(spark: SparkSession) -> None:
-    """Twenty sequences, ten at a time, after a thousand scans of other prefixes."""
+    """Fifty sequences, half of them at a time, after a thousand scans of other prefixes."""
 
     def by_spark(found: Iterable[Finding], past: States, scan: Comparison, rules: Named) -> States:
         today = spark.createDataFrame(list(found), schema(Finding))
@@ -141,7 +144,7 @@ def test_spark_alerts_an_unchanged_bucket_once_and_never_clears_it(spark: SparkS
 
     others = [comparison(9_000, prefix=f"{nth}/").now for nth in range(1_000)]
     for seed in range(2):
-        follow(seed, by_spark, 10, 3, *others)
+        follow(seed, by_spark, 25, 2, *others)
 
 
 def follow(
@@ -158,35 +161,75 @@ def follow(
         for _ in range(buckets)
     ]
     states: States = {}
-    sent: Counter[tuple[str, str, str]] = Counter()
-    for nth in range(scans + 1):
-        now, reach, named = random_scan(draw)
-        if nth == scans:
+    sent: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    reports = Reports(draw)
+    for at in range(10, 10 * scans + 20, 10):
+        reports.make(at - 5)
+        now, reach = random_scan(draw, at, reports)
+        named = draw.sample(DESTINATIONS, draw.randint(0, 3))
+        if at > 10 * scans:
             now = Coverage("", 1_000, versions=True, thresholds=LEAST)
-            reach, named = "", DESTINATIONS
+            reach, named = "", list(DESTINATIONS)
         later = tuple(each for each in earlier if each.taken > now.taken)
-        scan = Comparison(nth * HOUR, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
+        scan = Comparison(at, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
         found = findings(content, now, reach)
         states = decide_all(found, states, scan, Named(named))
         earlier = add(earlier, now)
-        for (kind, key), state in states.items():
-            assert state.state != "cleared", (seed, nth, state)
-            to = named if state.to == [EVERYONE] else state.to
-            sent.update((kind, key, destination) for destination in to)
-    assert sent == Counter((*each[:2], to) for each in found for to in DESTINATIONS), seed
+        for key, state in states.items():
+            assert state.state != "cleared", (seed, at, state)
+            to = {*named} if state.to == [EVERYONE] else {*state.to}
+            sent[key] &= {*named}  # a rule that is added again gets all again
+            assert not sent[key] & to, (seed, at, state)
+            sent[key] |= to
+    assert sent == {each[:2]: {*DESTINATIONS} for each in found}, seed
 
 
-def random_scan(draw: random.Random) -> tuple[Coverage, str, Sequence[str]]:
-    """Return what a scan covers, the prefix of its source, and the destinations of the rules."""
-    reach = draw.choice(REACHES)
-    versions, sizes, known = (draw.random() < share for share in (0.6, 0.8, 0.8))
+class Reports:
+    """A configuration of reports, whose filter changes."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self._filter = ""
+        self._made: list[tuple[int, str]] = []
+        self._found: Mapping[str, Filter] = {}
+
+    def make(self, at: int) -> None:
+        """Change the filter perhaps, and make a report.
+
+        A filter that comes back before a scan has seen the other one would not be noticed.
+        """
+        seen = [each.prefix for each in self._found.values()]
+        others = [each for each in REACHES if each not in seen]
+        self._filter = self._draw.choice([self._filter, *others])
+        self._made.append((at, self._filter))
+
+    def read(self, at: int) -> tuple[Listing, str]:
+        """Return a report as a scan sees it, and the filter that it was made by."""
+        taken, reach = self._draw.choice(self._made)
+        now = None if self._draw.random() < 0.1 else self._filter
+        time = datetime.fromtimestamp(taken / 1_000, UTC)
+        content = Listing(
+            NO_ROWS, versions=True, taken=time, name="a report", prefix=now, report="daily"
+        )
+        content, self._found = check_filter(content, self._found, at)
+        assert content.prefix in (reach, None)
+        return content, reach
+
+
+def random_scan(draw: random.Random, at: int, reports: Reports) -> tuple[Coverage, str]:
+    """Return what a scan covers, and the prefix of its source."""
+    reach, taken = draw.choice(REACHES), at - draw.choice((0, 25))
+    prefix: str | None = reach
+    if draw.random() < 0.6:
+        content, reach = reports.read(at)
+        prefix, taken = content.prefix, unix_ms(content.taken)
     thresholds = {kind: least + draw.randint(0, 2) for kind, least in LEAST.items()}
-    if not sizes:
+    versions = draw.random() < 0.6
+    if draw.random() < 0.2:
         del thresholds["LargeVersions"]
     if not versions:
         thresholds = {"BigPrefix": thresholds["BigPrefix"]}
-    now = Coverage(reach if known else None, draw.randint(0, 9), versions, thresholds)
-    return now, reach, draw.sample(DESTINATIONS, draw.randint(0, 3))
+    return Coverage(prefix, taken, versions, thresholds), reach
 
 
 def findings(buckets: Iterable[Sequence[Row]], now: Coverage, reach: str) -> list[Finding]:

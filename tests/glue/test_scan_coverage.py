@@ -1,8 +1,6 @@
 """What a scan may alert or clear, by reach, columns, time and thresholds of its source."""
 
-import random
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -103,33 +101,17 @@ def test_a_filter_that_cannot_be_read_once_is_not_forgotten() -> None:
     assert (found.prefix, found.notes[0]) == (None, "lists only b/")
 
 
+def test_a_filter_is_known_for_reports_after_the_scan_that_found_it() -> None:
+    report = source(prefix="a/", report="daily")
+    found, filters = check_filter(report, {}, unix_ms(TAKEN) + 1)
+    assert (found.prefix, len(found.notes)) == (None, 1)
+    later = source(prefix="a/", report="daily", taken=TAKEN + timedelta(seconds=1))
+    assert check_filter(later, filters, unix_ms(TAKEN) + 2_000) == (later, filters)
+
+
 def test_a_scan_replaces_what_it_includes() -> None:
     part = replace(NOW, prefix="a/", taken=90)
     finer = replace(NOW, thresholds={"BigPrefix": 3}, taken=90)
     later = replace(NOW, taken=110)
     assert add((part, finer, later), NOW) == (finer, later, NOW)
     assert add((part,), UNKNOWN) == (part,)
-
-
-def test_a_report_reaches_what_its_filter_was_when_it_was_made() -> None:
-    """Filters change between reports and scans, and S3 tells a scan that of now alone."""
-    for seed in range(500):
-        draw, prefix, made = random.Random(seed), "0/", [(0, "0/")]  # noqa: S311 - no secret
-        earlier: Mapping[str, Filter] = {}
-        for at in range(20):
-            match draw.choice(("change", "report", "scan")):
-                case "change":
-                    prefix = f"{at}/"
-                case "report":
-                    made.append((at, prefix))
-                case _:
-                    taken, was = draw.choice(made)
-                    found, earlier = check_filter(report(prefix, taken), earlier, at)
-                    assert found.prefix in (was, None), (seed, at)
-        for at in (21, 23):
-            found, earlier = check_filter(report(prefix, at - 1), earlier, at)
-        assert (found.prefix, found.notes) == (prefix, ())
-
-
-def report(prefix: str, taken: int) -> Listing:
-    return source(prefix=prefix, report="daily", taken=datetime.fromtimestamp(taken / 1000, UTC))

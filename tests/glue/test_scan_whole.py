@@ -69,6 +69,21 @@ def test_a_target_that_is_named_later_gets_what_is_open(scans: Scans) -> None:
     assert scans.events() == [("ManyVersions", "a/many", 4, "second:webhook")]
 
 
+def test_what_has_lost_its_rule_is_not_sent_late(scans: Scans) -> None:
+    scans.add_rule()
+    scans.keys = {"many": 3}
+    scans.scan()
+    assert len(scans.events()) == 1
+    scans.add_rule(target="second")
+    crash_at(scans, "glue_jobs.outbox.sender._send_chunks")
+    scans.remove_rules("second")
+    assert "not sent, as no rule names their target now: 1." in scans.scan()["notes"][0]
+    assert scans.events() == []
+    scans.add_rule(target="second")
+    scans.scan()
+    assert scans.events() == [("ManyVersions", "many", 3, "second:webhook")]
+
+
 def test_a_report_clears_once_an_earlier_scan_has_seen_its_filter(scans: Scans) -> None:
     """The filter is "" now, and was "a/" when the first report was made."""
     scans.keys = {"a/many": 3, "b/many": 3}
@@ -84,11 +99,10 @@ def test_a_report_clears_once_an_earlier_scan_has_seen_its_filter(scans: Scans) 
 
 def test_a_bucket_that_another_run_scans_is_refused(scans: Scans) -> None:
     scans.keys = {"many": 3}
-    with (
-        lease.hold(BUCKET, TABLE, "run-1", "scans uploads"),
-        pytest.raises(BucketcastError, match="run-1 scans uploads"),
-    ):
-        scans.scan()
+    with lease.hold(BUCKET, TABLE, "run-1", "scans uploads"):
+        assert scans.scan(dry_run="on")["numbers"] == {"ManyVersions": {"new": 1}}
+        with pytest.raises(BucketcastError, match="run-1 scans uploads"):
+            scans.scan()
     assert files.list_files(f"{scans.folder}/alerts") == []
     assert scans.events() == []
 

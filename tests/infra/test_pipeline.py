@@ -118,6 +118,22 @@ def test_a_job_reads_no_more_than_it_works_on(pipeline: Synthesised) -> None:
     assert objects == ["arn:?:s3:::inventories/*", "arn:?:s3:::logs/*"]
 
 
+def test_a_job_lists_only_its_own_folders(pipeline: Synthesised) -> None:
+    """Of the pipeline's bucket; all of those that it reads."""
+    for job in ("scan", "backfill", "reconcile"):
+        own = {
+            _join(resource).removeprefix("?/").removesuffix("/*")
+            for statement in pipeline.allowing(f"Pipeline{job}", "s3:PutObject")
+            for resource in listed(statement["Resource"])
+        }
+        found = {
+            statement["Condition"]["StringLike"]["s3:prefix"].removesuffix("*")
+            for statement in pipeline.allowing(f"Pipeline{job}", "s3:ListBucket")
+            if "Fn::GetAtt" in str(statement["Resource"])
+        }
+        assert found == own
+
+
 def test_all_in_the_bucket_expires(pipeline: Synthesised) -> None:
     (bucket,) = [
         resource
