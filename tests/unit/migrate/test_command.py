@@ -157,6 +157,26 @@ def test_invalid_files_are_misuse_and_nothing_is_written(
     assert run("import", "minio", str(export), "--json").document["errors"]
 
 
+@pytest.mark.parametrize(
+    ("refused", "key", "said"),
+    [
+        ("p endpoint=http://h/ timeout=soon", "p.timeout", "found 'soon'; "),
+        ("primary.q endpoint=http://h/", "primary.q", "found the id 'primary.q'; "),
+    ],
+)
+def test_a_target_that_a_deploy_refuses_is_left_out_and_the_rest_is_written(
+    run: Run, export: Path, tmp_path: Path, refused: str, key: str, said: str
+) -> None:
+    export.write_text(f"{export.read_text()}notify_webhook:{refused}\n")
+    output = tmp_path / "bucketcast.toml"
+    ran = run("import", "minio", str(export), "--output", str(output))
+    assert ran.code == 1
+    assert f"left out: notify_webhook.{key}: {said}" in ran.err
+    assert [target.id for target in load(output, {}, local=False).targets] == ["primary"]
+    (problem,) = run("import", "minio", str(export), "--json").document["refused"]
+    assert problem.startswith(f"notify_webhook.{key}: ")
+
+
 def test_a_secret_that_the_gateway_hides_is_not_taken_for_one(run: Run, export: Path) -> None:
     export.write_text('notify_webhook:p endpoint="http://h/" auth_token="*redacted*"\n')
     ran = run("import", "minio", str(export))

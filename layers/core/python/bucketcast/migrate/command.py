@@ -46,8 +46,9 @@ def minio(
 
     Configuration and commands go to standard output; with both, --output is required. Secrets
     become references; the commands that store them are printed, without values. Settings that do
-    not apply are listed with the reason. If a file cannot be read, or a deploy would refuse the
-    configuration, all errors are printed, nothing is written, and the exit code is 2.
+    not apply are listed with the reason. A target that a deploy would refuse is left out, with its
+    errors, and the exit code is 1. If a file cannot be read, or nothing is left, nothing is
+    written, and the exit code is 2.
 
     \b
     Example:
@@ -59,7 +60,7 @@ def minio(
     if output is not None and output.exists() and not yes:
         out.confirm(f"Overwrite {output}?")
     read = files.read(map(_file, paths), bucket=bucket or "")
-    merged = merge.merge(read)
+    merged, refused = render.deployable(merge.merge(read))
     for rule in merged.rules:
         _check(rule)
     rendered = render.configuration(merged)
@@ -75,8 +76,13 @@ def minio(
     document = {
         "output": str(output) if output and rendered.toml else None,
         **_document(merged, rendered),
+        "refused": [str(error) for error in refused],
     }
     out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
+    for error in refused:
+        out.note(f"left out: {error}")
+    if refused:
+        click.get_current_context().exit(1)
 
 
 def _file(path: Path) -> tuple[str, str]:

@@ -17,7 +17,6 @@ from bucketcast.errors import did_you_mean
 from bucketcast.migrate.parsed import ABOUT_THE_SERVER, LeftOut, Parsed, TargetId, join_names
 from bucketcast.rules import Rule
 from bucketcast.settings.options import Option, options_of
-from bucketcast.terminal.page import own_first
 
 ANY_NOTIFY = "MINIO_NOTIFY_"
 SYNC_EVENTS = "MINIO_API_SYNC_EVENTS"
@@ -98,7 +97,8 @@ def _leave_out_other_variables(parsed: Parsed) -> None:
 
 
 def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dict[str, str]:
-    options = own_first(targets.load(target.kind).Settings)
+    declared: Any = targets.load(target.kind).Settings
+    options = options_of(declared)
     converted: dict[str, str] = {}
     for key, value in values.items():
         where = f"{target}.{key}"
@@ -112,7 +112,8 @@ def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dic
             read_value = _as_minio_reads(where, option, value.strip(), parsed)
             if read_value and read_value != option.default:
                 converted[option.key] = read_value
-    return {key: converted[key] for key in (*options, *converted) if key in converted}
+    own_first = sorted(options, key=lambda key: key not in declared.__annotations__)
+    return {key: converted[key] for key in (*own_first, *converted) if key in converted}
 
 
 def _as_minio_reads(where: str, option: Option, value: str, parsed: Parsed) -> str:

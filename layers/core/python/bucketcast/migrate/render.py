@@ -5,13 +5,14 @@ The configuration is validated by the deploy's own reader first.
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from bucketcast import config, targets
 from bucketcast.config.model import Deployment
+from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.merge import Merged
 from bucketcast.migrate.parsed import TargetId
 from bucketcast.rules import Rule
@@ -39,6 +40,30 @@ class Configuration:
     arns: tuple[str, ...]
     secrets: tuple[StoredSecret, ...]
     notes: tuple[str, ...]
+
+
+def deployable(merged: Merged) -> tuple[Merged, tuple[ConfigError, ...]]:
+    """Leave out the targets that a deploy would refuse; also return their errors.
+
+    Raises:
+        ConfigErrors: a deploy would refuse something else, or nothing is left.
+    """
+    try:
+        _validate(merged)
+    except ConfigErrors as refused:
+        wrong = {_target_of(error, merged.targets) for error in refused.errors}
+        kept = {target: values for target, values in merged.targets.items() if target not in wrong}
+        if len(kept) == len(merged.targets) or not (kept or merged.rules):
+            raise
+        return replace(merged, targets=kept), refused.errors
+    return merged, ()
+
+
+def _target_of(error: ConfigError, configured: Configured) -> TargetId | None:
+    """Return the target that an error is about; an id that is refused may hold dots."""
+    key = f"{error.key}."
+    named = (target for target in configured if key.startswith(f"{target}."))
+    return max(named, key=lambda target: len(target.id), default=None)
 
 
 def configuration(merged: Merged) -> Configuration:
