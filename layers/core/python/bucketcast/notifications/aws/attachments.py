@@ -251,7 +251,9 @@ class Attachments:
             raise BucketcastError(str(error)) from None
         except AwsError as error:
             hint = self._hint(bucket) if "validate" in str(error) else ""
-            error.args = (f"{error}{hint}; {bucket} is as it was",)
+            text = f"{error}{hint}; {bucket} is as it was"
             if hint:
-                raise BucketcastError(*error.args) from None
-            raise
+                raise BucketcastError(text) from None
+            raise AwsError(
+                text, silent=error.silent, denied=error.denied, code=error.code
+            ) from None
