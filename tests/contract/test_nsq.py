@@ -13,10 +13,10 @@ from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
+from bucketcast.targets.base.answers import Refusal
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.answers import ANSWERS
 from bucketcast.targets.nsq.client import UNCONFIRMED
-from bucketcast.targets.nsq.errors import Refused, delivery_error
 from tests.contract.case import HANGS_AFTER, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Arrival, Server
@@ -257,5 +257,5 @@ def test_every_code_of_nsqd_has_a_verdict() -> None:
     for code in codes:
         listed = ANSWERS.find("", [code])
         assert listed, code
-        error = delivery_error(Refused(f"{code} it"), "there", connecting=False)
+        error = ANSWERS.of(Refusal(f"{code} it", code), "there")
         assert type(error) is listed.verdict.error

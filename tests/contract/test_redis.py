@@ -11,9 +11,8 @@ from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
-from bucketcast.targets.redis import Target, mirror
+from bucketcast.targets.redis import REQUIRED_RIGHTS, Target, mirror
 from bucketcast.targets.redis import client as redis_client
-from bucketcast.targets.redis.errors import REQUIRED_RIGHTS
 from tests.contract.case import DELETE, PUT, event
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows

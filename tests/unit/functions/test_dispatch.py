@@ -48,16 +48,16 @@ class Fake(Webhook):
     """The webhook's options, and a target that answers by the keys it is sent."""
 
     sent: list[tuple[str, list[str]]]
-    answers: dict[str, DeliveryError]
+    errors: dict[str, DeliveryError]
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         keys = [each.key for each in events]
         self.sent.append((self.settings.auth_token.reveal(), keys))
-        return {n: self.answers[key] for n, key in enumerate(keys) if key in self.answers}
+        return {n: self.errors[key] for n, key in enumerate(keys) if key in self.errors}
 
     def probe(self) -> None:
-        if "probe" in self.answers:
-            raise self.answers["probe"]
+        if "probe" in self.errors:
+            raise self.errors["probe"]
 
 
 class Dispatch:
@@ -112,7 +112,7 @@ def body(*keys: str) -> str:
 @pytest.fixture
 def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
     secrets.forget()
-    Fake.sent, Fake.answers = [], {}
+    Fake.sent, Fake.errors = [], {}
     first = {
         "BUCKETCAST_KIND": "webhook",
         "BUCKETCAST_ID": "x",
@@ -128,7 +128,7 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
 
 
 def test_failed_events_go_back_or_are_dead_lettered(dispatch: Dispatch) -> None:
-    Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
+    Fake.errors = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
     assert dispatch(body("a", "b"), body("c"), body("d", "e"), "rubbish") == []
     (back,) = received(dispatch.sqs, dispatch.own, wait=2)
     assert [each.event.key for each in unpack(back["Body"])] == ["c", "d"]
@@ -145,7 +145,7 @@ def test_failed_events_go_back_or_are_dead_lettered(dispatch: Dispatch) -> None:
 def test_outcome_is_counted_by_target(
     dispatch: Dispatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy")}
+    Fake.errors = {"b": Rejected("too long"), "c": Retryable("busy")}
     dispatch(body("a", "b"), body("c"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (counts,) = [line for line in lines if "_aws" in line]
@@ -207,7 +207,7 @@ def test_latency_is_measured_of_delivered_events(
 ) -> None:
     put = datetime.fromisoformat(TIME).timestamp()
     monkeypatch.setattr("time.time", lambda: put + 2)
-    Fake.answers = {"c": Retryable("busy")}
+    Fake.errors = {"c": Retryable("busy")}
     dispatch(body("a", "b", "c"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (metric,) = [line for line in lines if "_aws" in line]
@@ -235,7 +235,7 @@ def test_target_that_takes_nothing_is_not_online(
     state_table: str,
     error: DeliveryError,
 ) -> None:
-    Fake.answers = dict.fromkeys("abcd", error)
+    Fake.errors = dict.fromkeys("abcd", error)
     event = invocation(body("a", "b"), body("c"), body("d"))
     found, last = condition_after(event, dispatch, dynamodb, state_table)
     assert (found.state, last.taken, last.reason) == ("failing", 0, str(error))
@@ -270,7 +270,7 @@ def probe(dispatch: Dispatch) -> dict[str, Any]:
 
 
 def test_probe_shortens_long_errors(dispatch: Dispatch) -> None:
-    Fake.answers = {"probe": NotConnected("a page: " + "x" * 5_000 + " (see endpoint)")}
+    Fake.errors = {"probe": NotConnected("a page: " + "x" * 5_000 + " (see endpoint)")}
     why = probe(dispatch)["why"]
     assert len(why) == 600
     assert why.startswith("a page: ")
@@ -312,7 +312,7 @@ def test_a_batch_is_counted_where_there_is_a_table(
     dispatch: Dispatch, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
-    Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy")}
+    Fake.errors = {"b": Rejected("too long"), "c": Retryable("busy")}
     handler = dispatch.module.build(
         dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
     )

@@ -19,23 +19,21 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 
 from bucketcast.settings.options import read
-from bucketcast.settings.types import LoginUrl
-from bucketcast.targets.amqp import errors as amqp
+from bucketcast.targets.amqp import answers as amqp
 from bucketcast.targets.amqp import protocol
-from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.client import BlockedError, ClosedError
+from bucketcast.targets.base.answers import Refusal
 from bucketcast.targets.kafka import Target
 from bucketcast.targets.kafka import errors as kafka
-from bucketcast.targets.mqtt import errors as mqtt
+from bucketcast.targets.mqtt import answers as mqtt
 from bucketcast.targets.mqtt.client import REFUSED, Refused
 from bucketcast.targets.mqtt.protocol import Response, decode_connack
 from bucketcast.targets.mqtt.websocket import _receive_events
-from bucketcast.targets.nats import client as nats_client
+from bucketcast.targets.nats import answers as nats_answers
 from tests.unit.samples import event
 from tests.unit.targets import answers_of_stores
 from tests.unit.targets.answers_of_stores import Answer, exceptions
 
-AMQP = parse(LoginUrl("amqp://h"))
 KAFKA = read(Target.Settings, {"brokers": "h", "topic": "t"})
 
 
@@ -43,8 +41,8 @@ def of_amqp() -> Iterator[Answer]:
     for name, code in vars(pika.spec).items():
         if name.isupper() and isinstance(code, int) and 200 <= code <= 600 and name != "FRAME_END":
             method = SimpleNamespace(reply_text=name, reply_code=code, NAME="Channel.Close")
-            yield str(code), amqp.delivery_error(ClosedError(method), AMQP)
-    yield "blocked", amqp.delivery_error(BlockedError("low on memory"), AMQP)
+            yield str(code), amqp.ANSWERS.of(ClosedError(method), "there")
+    yield "blocked", amqp.ANSWERS.of(BlockedError("low on memory", "blocked"), "there")
 
 
 def of_pika() -> Iterator[Answer]:
@@ -53,8 +51,8 @@ def of_pika() -> Iterator[Answer]:
         with patch("pika.frame.decode_frame", side_effect=each.__new__(each)):
             try:
                 protocol._decode(b"")
-            except amqp.RAISED as error:
-                yield each.__name__, amqp.delivery_error(error, AMQP)
+            except OSError as error:
+                yield each.__name__, amqp.ANSWERS.of(error, "there")
 
 
 def of_kafka() -> Iterator[Answer]:
@@ -77,7 +75,7 @@ def of_mqtt() -> Iterator[Answer]:
     codes = [code for code in ReasonCode(PacketTypes.CONNACK).names if code >= REFUSED]
     codes += [decode_connack(bytes([0, code])).code for code in ConnackCode if code]
     for code in codes:
-        yield f"0x{code:02X}", mqtt.refusal(Refused(Response(code, {})), "there")
+        yield f"0x{code:02X}", mqtt.ANSWERS.of(Refused(Response(code, {})), "there")
 
 
 def of_wsproto() -> Iterator[Answer]:
@@ -87,8 +85,8 @@ def of_wsproto() -> Iterator[Answer]:
         connection = SimpleNamespace(receive_data=Mock(side_effect=each("")))
         try:
             _receive_events(cast(Any, plain), cast(Any, connection), 0.0)
-        except mqtt.RAISED as error:
-            yield each.__name__, mqtt.delivery_error(error, "there")
+        except Refusal as error:
+            yield each.__name__, mqtt.ANSWERS.of(error, "there", connecting=True)
 
 
 def of_nats() -> Iterator[Answer]:
@@ -98,7 +96,7 @@ def of_nats() -> Iterator[Answer]:
             (each,),
             {"__init__": Mock(return_value=None), "__str__": Mock(return_value="it")},
         )
-        yield each.__name__, nats_client.delivery_error(error(), "there", connecting=False)
+        yield each.__name__, nats_answers.ANSWERS.of(error(), "there")
 
 
 OF_SERVERS: dict[str, Callable[[], Iterator[Answer]]] = {

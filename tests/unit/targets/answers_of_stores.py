@@ -8,6 +8,7 @@ from http import HTTPStatus
 from importlib import import_module
 from itertools import count, takewhile
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pg8000.exceptions
 import psycopg.errors
@@ -21,11 +22,10 @@ from redis._parsers.base import BaseParser
 from bucketcast import targets
 from bucketcast.errors import DeliveryError
 from bucketcast.settings.options import read
+from bucketcast.targets.elasticsearch import answers as of_searches
 from bucketcast.targets.elasticsearch import errors as elasticsearch
-from bucketcast.targets.mysql import errors as mysql
-from bucketcast.targets.postgres import errors as postgres
-from bucketcast.targets.postgres.answers import ANSWERS
-from bucketcast.targets.redis import errors as redis_errors
+from bucketcast.targets.mysql.answers import ANSWERS as MYSQL
+from bucketcast.targets.postgres.answers import ANSWERS as POSTGRES
 from bucketcast.targets.webhook import errors as webhook
 
 Answer = tuple[str, DeliveryError]
@@ -43,41 +43,56 @@ def of_mysql() -> Iterator[Answer]:
     for names in (constants.ER, constants.CR):
         for code in vars(names).values():
             if isinstance(code, int):
-                yield str(code), mysql.delivery_error(pymysql.MySQLError(code, "it"), "h")
+                yield str(code), MYSQL.of(pymysql.MySQLError(code, "it"), "h", login="")
 
 
 def of_pymysql() -> Iterator[Answer]:
     for each in exceptions(pymysql.err):
-        yield each.__name__, mysql.delivery_error(each(0, ""), "h")
+        yield each.__name__, MYSQL.of(each(0, ""), "h")
 
 
 def of_postgres() -> Iterator[Answer]:
     """Yield each SQLSTATE, by its class where all of that have one verdict."""
     for code in filter(re.compile("[0-9A-Z]{5}").fullmatch, psycopg.errors._sqlcodes):
-        listed = code if ANSWERS.find("", [code]) else code[:2]
-        yield listed, postgres.delivery_error(pg8000.DatabaseError({"C": code, "M": "it"}), "h")
+        listed = code if POSTGRES.find("", [code]) else code[:2]
+        yield listed, POSTGRES.of(pg8000.DatabaseError({"C": code, "M": "it"}), "h")
 
 
 def of_pg8000() -> Iterator[Answer]:
     for each in exceptions(pg8000.exceptions, scramp.core):
-        yield each.__name__, postgres.delivery_error(each("it"), "h")
+        yield each.__name__, POSTGRES.of(each("it"), "h")
 
 
-REDIS = read(targets.load("redis").Settings, {"address": "h", "key": "k"})
+class UsedConnection:
+    def is_usable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+def redis_target() -> Any:
+    """Return a target that is connected."""
+    kind = targets.load("redis")
+    target: Any = kind(read(kind.Settings, {"address": "h", "key": "k"}))
+    target._open = UsedConnection()
+    return target
 
 
 def of_redis() -> Iterator[Answer]:
     """Yield the prefixes that redis-py knows, and others that a write can meet."""
+    target = redis_target()
     parse: Callable[[str], Exception] = BaseParser.parse_error
     for prefix in (*BaseParser.EXCEPTION_CLASSES, "BUSY", "MISCONF", "NOREPLICAS", "WRONGTYPE"):
         error = parse(f"{prefix} 1 h:1")
-        yield prefix, redis_errors.delivery_error(error, REDIS, "h")
+        yield prefix, target._answer(error)
 
 
 def of_redis_py() -> Iterator[Answer]:
+    target = redis_target()
     for each in exceptions(redis.exceptions):
         if issubclass(each, redis.exceptions.RedisError):
-            yield each.__name__, redis_errors.delivery_error(each.__new__(each, "it"), REDIS, "h")
+            yield each.__name__, target._answer(each.__new__(each, "it"))
 
 
 def of_elasticsearch() -> Iterator[Answer]:
@@ -91,7 +106,7 @@ def of_urllib3() -> Iterator[Answer]:
         if issubclass(each, urllib3.exceptions.HTTPError):
             error = each.__new__(each)
             vars(error).update(partial=0, expected=1, length="")  # which some print
-            yield each.__name__, elasticsearch.of_connection(error, "http://h")
+            yield each.__name__, of_searches.ANSWERS.of(error, "http://h", connecting=True)
 
 
 WEBHOOK = read(targets.load("webhook").Settings, {"endpoint": "http://h"})

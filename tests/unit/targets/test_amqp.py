@@ -1,6 +1,7 @@
 """The AMQP target's URLs, and the broker's confirms."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,8 @@ def test_late_confirms_of_an_earlier_batch_are_ignored() -> None:
 
 
 def test_content_that_is_too_large_is_halved_until_it_is_alone() -> None:
-    target = Target(read(Target.Settings, {"url": "amqp://h", "exchange": "e"}))
+    target: Any = Target(read(Target.Settings, {"url": "amqp://h", "exchange": "e"}))
+    target._open = "a connection"
     method = SimpleNamespace(NAME="Channel.Close", reply_code=311, reply_text="CONTENT_TOO_LARGE")
     batch = [event("a"), event("b")]
     with pytest.raises(TooLargeError):

@@ -16,13 +16,13 @@ from bucketcast.targets.elasticsearch.errors import Error, of_document
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
 from bucketcast.targets.nsq.batch import Limits
-from bucketcast.targets.redis import errors as redis
+from bucketcast.targets.redis.answers import ANSWERS as REDIS
 from bucketcast.targets.webhook import errors as webhook
 from bucketcast.targets.webhook.batch import _beside_others
 from tests.unit.delivery.bench import PLAIN
 from tests.unit.delivery.test_verdict import part
 from tests.unit.targets.answers import OF_LIBRARIES, OF_SERVERS
-from tests.unit.targets.answers_of_stores import REDIS, WEBHOOK
+from tests.unit.targets.answers_of_stores import WEBHOOK
 
 
 def listed(kind: str) -> Answers:
@@ -155,7 +155,7 @@ def test_only_an_alert_about_the_certificate_wants_another_one(kind: str) -> Non
 
 def test_the_code_of_a_scripts_command_counts() -> None:
     text = "Error running script (call to f_a): @user_script:12: @user_script: 12: -READONLY no"
-    assert isinstance(redis.delivery_error(ResponseError(text), REDIS, "h"), NotConnected)
+    assert isinstance(REDIS.of(ResponseError(text), "h"), NotConnected)
 
 
 def is_its_size(error: DeliveryError) -> bool:
@@ -217,8 +217,8 @@ def test_the_first_answer_that_fits_counts(text: str, code: str, stage: str, exp
 
 
 def test_the_codes_of_an_exception_are_its_classes() -> None:
-    assert codes_of(ConnectionResetError()) == (
+    assert codes_of(ConnectionResetError()) == [
         "ConnectionResetError",
         "ConnectionError",
         "OSError",
-    )
+    ]

@@ -53,7 +53,7 @@ def test_preload_imports_the_client(kind: str) -> None:
     assert target.client in sys.modules
 
 
-REQUIRED = {"__init__.py", "settings.py", "client.py"}
+REQUIRED = {"__init__.py", "answers.py", "settings.py", "client.py"}
 REQUIRED_OF_MIRRORS = {"mirror.py", "state.py"}
 
 

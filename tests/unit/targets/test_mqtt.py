@@ -17,9 +17,9 @@ from bucketcast.shapes import minio
 from bucketcast.targets.base.sockets import DeadlineSocket
 from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.address import parse
+from bucketcast.targets.mqtt.answers import ANSWERS
 from bucketcast.targets.mqtt.batch import Batch
 from bucketcast.targets.mqtt.client import Client, Limits, Refused
-from bucketcast.targets.mqtt.errors import delivery_error, refusal
 from bucketcast.targets.mqtt.protocol import Login, Malformed
 from bucketcast.targets.mqtt.websocket import WebSocket, upgrade
 from tests.unit.samples import event
@@ -153,7 +153,7 @@ def batch_of(count: int) -> Batch:
         [event(key=str(at)) for at in range(count)],
         minio.log,
         protocol.publish_encoder(5, "t", 1, "", id_property),
-        lambda error: refusal(error, "there"),
+        lambda error: ANSWERS.of(error, "there"),
     )
 
 
@@ -261,7 +261,7 @@ def test_what_arrives_before_the_end_of_a_session_counts(end: bytes, reason: str
         batch.send(connection(answers, in_flight=3), 1, soon())
     assert outcomes(batch.failures) == {0: Throttled}
     assert batch.unconfirmed == {2, 3}
-    assert reason in str(delivery_error(raised.value, "there"))
+    assert reason in str(ANSWERS.of(raised.value, "there"))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from bucketcast.targets.base.tables import LOCK_SECONDS, TableTarget
 from bucketcast.targets.kafka import errors as kafka
 from bucketcast.targets.kafka.client import STALLED_SECONDS
 from bucketcast.targets.kafka.settings import KafkaSettings
-from bucketcast.targets.postgres import errors as postgres
+from bucketcast.targets.postgres.answers import ANSWERS
 from bucketcast.targets.webhook import errors as webhook
 from bucketcast.targets.webhook.batch import Batch
 from bucketcast.targets.webhook.limiter import Limiter
@@ -243,9 +243,7 @@ class Table(TableTarget[Any]):
             if answer in _TAKEN:
                 continue
             found = self._ERRORS.get(answer)
-            error = postgres.delivery_error(
-                _ServerError(*found) if found else OSError("refused"), "there"
-            )
+            error = ANSWERS.of(_ServerError(*found) if found else OSError("refused"), "there")
             if error.alone:
                 return error
             raise error

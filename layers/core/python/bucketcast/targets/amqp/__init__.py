@@ -31,6 +31,7 @@ and after five idle minutes, because a frozen function sends no heartbeats. Conn
 The user needs the permission `write` on the exchange, and `configure` if `exchange_type` is set.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -38,15 +39,16 @@ from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.amqp.address import Address, parse
+from bucketcast.targets.amqp.answers import ANSWERS
 from bucketcast.targets.amqp.batch import Confirms
 from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client
-from bucketcast.targets.amqp.errors import RAISED, delivery_error, largest_message
 from bucketcast.targets.amqp.protocol import Message, encode_properties
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import tls
 from bucketcast.targets.base.answers import TooLargeError
 
 PERSISTENT = 2
+_too_large = re.compile(r"message size \d+ .*max size (\d+)").search
 
 
 class Target(base.Connected[Client]):
@@ -54,6 +56,7 @@ class Target(base.Connected[Client]):
 
     arn_type: ClassVar[str] = "amqp"
     client: ClassVar[str] = "pika"
+    answers = ANSWERS
     attributes_prefix: ClassVar[str | None] = "cloudEvents_"
     Settings = AmqpSettings
     settings: AmqpSettings
@@ -84,7 +87,7 @@ class Target(base.Connected[Client]):
                 messages = self._messages(events)
                 waits = self.settings.ack != "none"
                 client.publish(messages, confirms, self.timeout, wait=waits)
-            except (*RAISED, BlockedError) as error:
+            except self._raised() as error:
                 self._fail(events, confirms, error)
                 if not isinstance(error, BlockedError):  # which leaves the connection usable
                     self._drop()
@@ -116,15 +119,10 @@ class Target(base.Connected[Client]):
             if not (settings.exchange_type and "no exchange" in str(error)):  # sending makes it
                 raise
         if blocked:
-            raise delivery_error(blocked, self._address())
+            raise self._answer(blocked)
 
     def _connect(self) -> Client:
         return Client(self._address(), self.settings)
-
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        if not isinstance(error, RAISED):
-            return None
-        return delivery_error(error, self._address(), connecting=self._open is None)
 
     def _address(self) -> Address:
         try:
@@ -146,13 +144,14 @@ class Target(base.Connected[Client]):
         minio_headers = {"minio-bucket": event.bucket, "minio-event": event.name}
         return minio_headers | super().headers(event)
 
-    def _fail(self, events: Sequence[Event], confirms: Confirms, error: Exception) -> None:
+    def _fail(self, events: Sequence[Event], confirms: Confirms, error: BaseException) -> None:
         """Fail the unconfirmed events; reject those that exceed the broker's limit.
 
         Raises:
             TooLargeError: none is confirmed, and the limit is not known.
         """
-        reason, limit = delivery_error(error, self._address()), largest_message(error)
+        reason, match = self._answer(error), _too_large(str(error))
+        limit = int(match[1]) if match else None
         if isinstance(reason, TooLargeError) and limit is None:
             if len(confirms.unconfirmed) == len(events) > 1:
                 raise reason

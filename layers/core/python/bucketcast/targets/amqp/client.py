@@ -21,6 +21,7 @@ from bucketcast.targets.amqp.protocol import (
 )
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import CONNECT_SECONDS, sockets, tls
+from bucketcast.targets.base.answers import Refusal
 
 HEARTBEAT = 300
 """Seconds, as `IDLE_SECONDS`. A function between two invocations is frozen and sends nothing; the
@@ -32,16 +33,15 @@ _FRAME_MAX = 131_072
 _CAPABILITIES = ("authentication_failure_close", "basic.nack", "connection.blocked")
 
 
-class ClosedError(Exception):
+class ClosedError(Refusal):
     """The broker closed the connection, or the `channel_only`; the message is its reason."""
 
     def __init__(self, method: Any) -> None:
-        super().__init__(f"{method.reply_text} ({method.reply_code})")
-        self.code = int(method.reply_code)
+        super().__init__(f"{method.reply_text} ({method.reply_code})", str(method.reply_code))
         self.channel_only = method.NAME != "Connection.Close"
 
 
-class BlockedError(Exception):
+class BlockedError(Refusal):
     """The broker accepts no messages for now; the connection can be used later."""
 
 
@@ -162,7 +162,7 @@ class Client:
 
     def _raise_if_blocked(self) -> None:
         if self._blocked:
-            raise BlockedError(f"the broker accepts no messages: {self._blocked}")
+            raise BlockedError(f"the broker accepts no messages: {self._blocked}", "blocked")
 
     def _send_method(self, method: Any, deadline: float, channel: int = 0) -> None:
         self._send(encode_method(method, channel), deadline)

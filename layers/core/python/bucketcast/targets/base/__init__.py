@@ -18,6 +18,7 @@ from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.settings.options import unused_notes
 from bucketcast.targets.base import options
+from bucketcast.targets.base.answers import Answers, Refusal
 from bucketcast.targets.base.endpoint import Endpoint as Endpoint
 from bucketcast.targets.base.options import ValidationError
 
@@ -174,6 +175,8 @@ class Connected(Target, Generic[C]):
     `_lock` is held while the connection is used, so threads may share the target.
     """
 
+    answers: ClassVar[Answers]
+
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self._lock = RLock()
@@ -195,12 +198,22 @@ class Connected(Target, Generic[C]):
     def _is_usable(self, connection: C) -> bool:
         return connection.is_usable()
 
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:  # noqa: ARG002
-        """Translate an error of the client library; return None for any other error.
+    def _raised(self) -> tuple[type[BaseException], ...]:
+        """Return the errors of the client, or of its library."""
+        return OSError, Refusal
 
-        While it connects, `_open` is None.
-        """
-        return None
+    def _hints(self) -> dict[str, str]:
+        """Return the values of the keys in hints, and the `login_hint` that replaces some."""
+        return {}
+
+    def _answer(self, error: BaseException, *, ended: bool = False) -> DeliveryError:
+        """Translate an error of the client; one that `ended` the connection is about all events."""
+        connecting = ended or self._open is None
+        return self.answers.of(error, self.where, connecting=connecting, **self._hints())
+
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+        """Translate an error of the client, or return None for any other error."""
+        return self._answer(error) if isinstance(error, self._raised()) else None
 
     @contextmanager
     def _connection(self) -> Iterator[C]:

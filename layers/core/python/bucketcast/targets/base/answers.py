@@ -6,7 +6,7 @@ the library's own list.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -25,6 +25,14 @@ _range = re.compile(r"(-?\d+)-(-?\d+)").fullmatch
 
 class TooLargeError(Retryable):
     """The server refused a batch as too large; it may accept its events in smaller ones."""
+
+
+class Refusal(Exception):
+    """What a server answers to a client of our own: a text, with its `codes` in the list."""
+
+    def __init__(self, text: str, *codes: str) -> None:
+        super().__init__(text)
+        self.codes = codes
 
 
 class Verdict(Enum):
@@ -107,15 +115,35 @@ def of_http(address: str) -> tuple[Answer, ...]:
     )
 
 
+def codes_of(error: BaseException) -> Sequence[str]:
+    """Return the codes of a refusal; for others, the names of their class and of those above it."""
+    if isinstance(error, Refusal):
+        return error.codes
+    return [each.__name__ for each in type(error).__mro__[:-3]]
+
+
+def describe(error: BaseException) -> tuple[str, Sequence[str]]:
+    """Return the text of an error, and its codes."""
+    unnamed = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+    return " ".join(str(error).split()) or unnamed, codes_of(error)
+
+
 class Answers:
     """The list of a kind: its `own` answers, and those of its connections, as it is opened.
 
-    The first answer that fits counts.
+    The first answer that fits counts. `describe` returns the text of an error of the client, and
+    its codes in the list.
     """
 
-    def __init__(self, *own: Answer, connections: Sequence[Answer] = ()) -> None:
+    def __init__(
+        self,
+        *own: Answer,
+        connections: Sequence[Answer] = (),
+        describe: Callable[[BaseException], tuple[str, Sequence[str]]] = describe,
+    ) -> None:
         self.own = own
         self._connections = connections
+        self._describe = describe
         self._rows = [(each, frozenset(_expand(each.codes))) for each in (*own, *connections)]
 
     def find(self, text: str, codes: Collection[str]) -> Answer | None:
@@ -125,6 +153,11 @@ class Answers:
             if written and not listed.isdisjoint(codes):
                 return answer
         return None
+
+    def of(self, error: BaseException, where: str, **context: Any) -> DeliveryError:
+        """Return the delivery error of an error of the client; `context` is that of `error`."""
+        text, codes = self._describe(error)
+        return self.error(where, text, codes, **context)
 
     def error(
         self,
@@ -156,11 +189,6 @@ class Answers:
         found = kind.hinted(f"{where}: {text}", hint)
         found.alone = answer.verdict in (Verdict.EVENT, Verdict.ROW, Verdict.LOCKED)
         return found
-
-
-def codes_of(error: BaseException) -> tuple[str, ...]:
-    """Return the codes of an exception: its class's name, and those of the classes above it."""
-    return tuple(each.__name__ for each in type(error).__mro__[:-3])
 
 
 def _expand(codes: str) -> Iterator[str]:

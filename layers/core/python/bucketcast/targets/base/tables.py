@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import ClassVar, TypeVar
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Retryable, TimedOut
+from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable, TimedOut
 from bucketcast.event import SEQUENCER_DIGITS, Event
 from bucketcast.mirror.join import Moment
 from bucketcast.shapes.minio import path
@@ -110,6 +110,11 @@ class TableTarget(Connected[L], Mirror):
         Raises:
             DeliveryError: the table is locked, or the server cannot tell.
         """
+
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+        reason = super()._delivery_error(error)
+        # It is about the transaction, not about one event.
+        return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
 
     @contextmanager
     def _session(self, seconds: float = 0.0) -> Iterator[L]:

@@ -12,6 +12,7 @@ from bucketcast.aws import iam_login
 from bucketcast.errors import TimedOut
 from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
 from bucketcast.targets.elasticsearch import errors
+from bucketcast.targets.elasticsearch.answers import ANSWERS
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Requests:
                 ),
             )
         except (HTTPError, OSError) as error:
-            raise errors.of_connection(error, client.where) from None
+            raise ANSWERS.of(error, client.where, connecting=True) from None
         if 200 <= response.status < 300 or response.status in accepted:  # noqa: PLR2004 - success
             return Response(response.status, response.data)
         raise errors.of_response(response.status, response.headers, response.data, client.where)

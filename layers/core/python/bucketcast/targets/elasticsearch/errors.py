@@ -8,7 +8,6 @@ import msgspec
 
 from bucketcast.display import redacted_url
 from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
-from bucketcast.targets.base.answers import codes_of
 from bucketcast.targets.elasticsearch.answers import ANSWERS
 
 MAX_PAUSE = 900
@@ -68,11 +67,6 @@ def _error_of(where: str, status: int, error: Error, first: str, location: str) 
         codes.append(str(status))
     found = ANSWERS.error(where, f"{text}{error.cause}", codes, location=location)
     return Missing(str(found)) if error.type == "index_not_found_exception" else found
-
-
-def of_connection(error: Exception, where: str) -> DeliveryError:
-    """Return the error of a request without a response."""
-    return ANSWERS.error(where, str(error), codes_of(error), connecting=True)
 
 
 def _parse_error(body: bytes) -> Error:

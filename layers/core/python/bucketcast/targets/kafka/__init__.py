@@ -34,6 +34,7 @@ from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
 from bucketcast.targets.base.answers import TooLargeError
+from bucketcast.targets.kafka.answers import ANSWERS
 from bucketcast.targets.kafka.client import (
     CLOSE_SECONDS,
     Client,
@@ -58,6 +59,7 @@ class Target(base.Connected[Client]):
     arn_type: ClassVar[str] = "kafka"
     client: ClassVar[str] = "confluent_kafka"
     attributes_prefix: ClassVar[str | None] = "ce_"
+    answers = ANSWERS
     Settings = KafkaSettings
     settings: KafkaSettings
 

@@ -51,11 +51,11 @@ from typing import ClassVar
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
-from bucketcast.targets.base import tls
+from bucketcast.targets.base import iam, tls
 from bucketcast.targets.mqtt.address import Broker, parse
+from bucketcast.targets.mqtt.answers import ANSWERS
 from bucketcast.targets.mqtt.batch import Batch
-from bucketcast.targets.mqtt.client import Client, connect, is_unsupported_version
-from bucketcast.targets.mqtt.errors import RAISED, delivery_error, refusal
+from bucketcast.targets.mqtt.client import Client, Refused, connect, is_unsupported_version
 from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publish_encoder
 from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings
 
@@ -74,6 +74,7 @@ class Target(base.Connected[Client]):
 
     arn_type: ClassVar[str] = "mqtt"
     client: ClassVar[str] = "wsproto"
+    answers = ANSWERS
     attributes_prefix: ClassVar[str | None] = ""
     Settings = MqttSettings
     settings: MqttSettings
@@ -109,11 +110,11 @@ class Target(base.Connected[Client]):
         where = self.where
         with self._connection() as client:
             encode = self._publish_encoder(client.level)
-            batch = Batch(events, self.shape.message, encode, lambda error: refusal(error, where))
+            batch = Batch(events, self.shape.message, encode, lambda e: ANSWERS.of(e, where))
             try:
                 batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
-            except RAISED as error:
-                batch.fail(batch.unconfirmed, self._connection_error(error))
+            except self._raised() as error:
+                batch.fail(batch.unconfirmed, self._answer(error))
                 self._drop()
         return batch.failures
 
@@ -155,7 +156,7 @@ class Target(base.Connected[Client]):
         for level in self._levels:
             try:
                 client = self._log_in(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
-            except RAISED as error:
+            except self._raised() as error:
                 if level == self._levels[-1] or not is_unsupported_version(error):
                     raise
             else:
@@ -175,12 +176,11 @@ class Target(base.Connected[Client]):
         login = Login(level, self._client_id, username, password, keep_alive)
         return connect(broker, login, settings, deadline)
 
-    def _connection_error(self, error: BaseException) -> DeliveryError:
-        connecting, by_iam = self._open is None, self.settings.by_iam
-        return delivery_error(error, self.where, connecting=connecting, by_iam=by_iam)
+    def _hints(self) -> dict[str, str]:
+        return {"login_hint": iam.HINT} if self.settings.by_iam else {}
 
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        return self._connection_error(error) if isinstance(error, RAISED) else None
+    def _answer(self, error: BaseException, *, ended: bool = False) -> DeliveryError:
+        return super()._answer(error, ended=ended or isinstance(error, Refused))
 
     def _parse_broker(self) -> Broker:
         try:

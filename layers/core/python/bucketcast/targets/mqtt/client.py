@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from bucketcast.targets.base import sockets, tls
+from bucketcast.targets.base.answers import Refusal
 from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.address import Broker
 from bucketcast.targets.mqtt.protocol import Login, Malformed, Response
@@ -20,22 +21,34 @@ MAX_IN_FLIGHT = 1000
 MAX_QOS = 2
 REFUSED = 0x80
 """Reason codes from here on are refusals."""
-_UNSUPPORTED_VERSION = 0x84
+_UNSUPPORTED_VERSION = "0x84"
+_MEANINGS = (
+    "unspecified error, malformed packet, protocol error, implementation specific error, "
+    "unsupported protocol version, client id not valid, bad user name or password, not "
+    "authorised, server unavailable, server busy, banned, server shutting down, bad "
+    "authentication method, keep-alive timeout, session taken over by another client, topic "
+    "filter not valid, topic name not valid, packet id in use, packet id not found, receive "
+    "maximum exceeded, topic alias not valid, packet too large, message rate too high, quota "
+    "exceeded, administrative action, payload format not valid, retain not supported, quality "
+    "of service not supported, use another server, server moved, shared subscriptions not "
+    "supported, connection rate exceeded, maximum connect time"
+)
+"""The meanings of the reason codes, from `REFUSED` on."""
 
 
-class Refused(Exception):
-    """The broker refused: a reason code of MQTT 5, and the broker's own words."""
+class Refused(Refusal):
+    """The broker refused: a reason code of MQTT 5, its meaning, and the broker's own words."""
 
     def __init__(self, response: Response) -> None:
-        names = (protocol.REASON, protocol.SERVER)
-        words = [str(response.properties.get(name, "")) for name in names]
-        super().__init__(" ".join(filter(None, words)))
-        self.code = response.code
+        code, properties = f"0x{response.code:02X}", response.properties
+        meaning = dict(enumerate(_MEANINGS.split(", "), REFUSED)).get(response.code, "refused")
+        words = [str(properties.get(name, "")) for name in (protocol.REASON, protocol.SERVER)]
+        super().__init__(" ".join((f"{meaning} ({code})", *words)), code)
 
 
-def is_unsupported_version(error: Exception) -> bool:
+def is_unsupported_version(error: BaseException) -> bool:
     """Return True if the broker says that it may support another version."""
-    return isinstance(error, Refused) and error.code == _UNSUPPORTED_VERSION
+    return isinstance(error, Refused) and _UNSUPPORTED_VERSION in error.codes
 
 
 class Limits(NamedTuple):

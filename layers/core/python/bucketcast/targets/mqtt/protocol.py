@@ -12,6 +12,7 @@ from typing import NamedTuple
 from bucketcast.event import Event
 from bucketcast.settings.types import Secret
 from bucketcast.targets.base import varint
+from bucketcast.targets.base.answers import Refusal
 
 MQTT_3_1, MQTT_3_1_1, MQTT_5 = 3, 4, 5
 """The versions, as numbers in CONNECT."""
@@ -43,16 +44,11 @@ _SIZES = {name: size for size, names in _NUMBERS.items() for name in names}
 _two = struct.Struct("!H")
 
 
-class Malformed(Exception):
+class Malformed(Refusal):
     """The received data is not a packet of MQTT."""
 
-
-class HandshakeError(Exception):
-    """The server did not open a websocket; `status` is 0 if the answer is not HTTP."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the server does not speak MQTT: {what}", "Malformed")
 
 
 class Login(NamedTuple):

@@ -21,12 +21,19 @@ from wsproto.events import (
 from wsproto.utilities import ProtocolError
 
 from bucketcast.aws import iam_login
+from bucketcast.targets.base.answers import Refusal
 from bucketcast.targets.base.sockets import DeadlineSocket
 from bucketcast.targets.mqtt.address import Broker
-from bucketcast.targets.mqtt.protocol import HandshakeError
 from bucketcast.targets.mqtt.settings import MqttSettings
 
 _CLOSED: Final = "the broker closed the websocket"
+
+
+class HandshakeError(Refusal):
+    """The server did not open a websocket; `status` is 0 if the answer is not HTTP."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message, str(status), "HandshakeError")
 
 
 class WebSocket:

@@ -46,18 +46,23 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
 from bucketcast.mirror.registers import fold
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets import base
+from bucketcast.targets.base import iam
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables
+from bucketcast.targets.mysql.answers import ANSWERS
 from bucketcast.targets.mysql.client import Client, tls_context, upgrade
-from bucketcast.targets.mysql.errors import delivery_error
 from bucketcast.targets.mysql.names import Names
 from bucketcast.targets.mysql.settings import MysqlSettings, dsn
+
+_LOGIN = (
+    "another password, from another host, over TLS (tls=true in dsn_string) or with a client_cert?"
+)
 
 
 class Target(TableTarget[Client]):
@@ -65,6 +70,7 @@ class Target(TableTarget[Client]):
 
     arn_type: ClassVar[str] = "mysql"
     client: ClassVar[str] = "pymysql"
+    answers = ANSWERS
     Settings = MysqlSettings
     settings: MysqlSettings
 
@@ -125,7 +131,7 @@ class Target(TableTarget[Client]):
                     connection.execute(sql.append(self._names, rows))
                     connection.commit()
             except MySQLError as error:
-                refusal = delivery_error(error, self.where)
+                refusal = self._answer(error)
                 if not refusal.alone:
                     raise
             else:
@@ -159,15 +165,14 @@ class Target(TableTarget[Client]):
     def _address(self) -> str:
         return dsn(self.settings).where
 
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+    def _raised(self) -> tuple[type[BaseException], ...]:
         from pymysql import MySQLError  # noqa: PLC0415
 
-        connecting, by_iam = self._open is None, self.settings.by_iam
-        not_mysql = (IndexError, TypeError, ValueError, struct.error) if connecting else ()
-        if not isinstance(error, (MySQLError, OSError, *not_mysql)):
-            return None
-        reason = delivery_error(error, self.where, connecting=connecting, by_iam=by_iam)
-        return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
+        not_mysql = (IndexError, TypeError, ValueError, struct.error) if self._open is None else ()
+        return (MySQLError, OSError, *not_mysql)
+
+    def _hints(self) -> dict[str, str]:
+        return {"login": iam.HINT if self.settings.by_iam else _LOGIN}
 
     def _connect(self) -> Client:
         return Client(dsn(self.settings), self.settings, self.timeout)

@@ -4,8 +4,29 @@ Source: the error references of MySQL 8.4 and of MariaDB; numbers from 1900 to 1
 on are MariaDB's own, those below 1900 mean the same in both.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+from collections.abc import Sequence
+
+from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of, of_connections
 from bucketcast.targets.base.database import FULL, OTHER_INDEX, OTHER_TABLE, ROW
+
+LOCK_WAIT_TIMEOUT = 1205
+NO_SUCH_TABLE = 1146
+PARSE_ERROR = 1064
+
+
+def number(error: BaseException) -> int:
+    """Return the error's number; 0 if the client library gave it none."""
+    code = error.args[0] if error.args else 0
+    return code if isinstance(code, int) else 0
+
+
+def _describe(error: BaseException) -> tuple[str, Sequence[str]]:
+    code, codes = number(error), codes_of(error)
+    text = " ".join(str(error.args[-1] if error.args else error).split())
+    if code and "MySQLError" in codes:
+        return f"{text} ({code})", [str(code)]
+    return text or "the server closed the connection", codes
+
 
 ANSWERS = Answers(
     Answer(Verdict.EVENT, "1292", words=("Incorrect datetime value",)),
@@ -66,4 +87,5 @@ ANSWERS = Answers(
             "is what answers there MySQL? See dsn_string",
         ),
     ),
+    describe=_describe,
 )

@@ -43,7 +43,7 @@ class Client(LibraryConnection):
             NotAuthorized: the IAM login cannot be signed.
             NotConnected: a certificate cannot be used.
             OSError: the server cannot be reached.
-            pymysql.MySQLError: see `answers.delivery_error`.
+            pymysql.MySQLError: see `answers`.
         """
         context = tls_context(dsn, settings)
         if settings.by_iam:

@@ -16,8 +16,8 @@ from bucketcast.mirror.join import join, keep_row
 from bucketcast.mirror.registers import Register, RegisterUpdate
 from bucketcast.shapes.minio import records
 from bucketcast.targets.mysql import sql, state
+from bucketcast.targets.mysql.answers import LOCK_WAIT_TIMEOUT, PARSE_ERROR, number
 from bucketcast.targets.mysql.client import Client
-from bucketcast.targets.mysql.errors import LOCK_WAIT_TIMEOUT, PARSE_ERROR, number
 from bucketcast.targets.mysql.names import Names
 
 _SLOT_WAITS = 3

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.mysql import sql
+from bucketcast.targets.mysql.answers import NO_SUCH_TABLE, number
 from bucketcast.targets.mysql.client import Client
-from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.names import Form, Names
-
-_NO_SUCH_TABLE = 1146
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def _columns(connection: Client, table: str) -> Mapping[str, Column]:
     try:
         rows = connection.query(f"SHOW FULL COLUMNS FROM {table}".encode())
     except MySQLError as error:
-        if number(error) != _NO_SUCH_TABLE:
+        if number(error) != NO_SUCH_TABLE:
             raise
         return {}
     return {str(row[0]).lower(): Column(row[2] or "", "auto_increment" in row[6]) for row in rows}

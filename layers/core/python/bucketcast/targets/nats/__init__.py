@@ -50,6 +50,7 @@ from bucketcast.event import Event
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
+from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.batch import Batch
 from bucketcast.targets.nats.settings import STREAMING_IN_FLIGHT, NatsSettings
 
@@ -67,6 +68,7 @@ class Target(base.Connected["Client"]):
     arn_type: ClassVar[str] = "nats"
     client: ClassVar[str] = "nats"
     attributes_prefix = "ce-"
+    answers = ANSWERS
     Settings = NatsSettings
     settings: NatsSettings
 

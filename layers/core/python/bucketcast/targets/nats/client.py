@@ -10,7 +10,6 @@ from nats import errors
 
 from bucketcast.errors import DeliveryError
 from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
-from bucketcast.targets.base.answers import codes_of
 from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.connection import Connection
 from bucketcast.targets.nats.core import Core
@@ -73,7 +72,7 @@ class Client:
         try:
             self._loop.run_until_complete(bounded())
         except (errors.Error, OSError) as error:
-            raise delivery_error(error, self._where, connecting=connecting) from None
+            raise ANSWERS.of(error, self._where, connecting=connecting) from None
         self._last_used = time.time()
 
     def is_usable(self) -> bool:
@@ -111,13 +110,6 @@ class Client:
             **options,
         )
         await publisher.open()
-
-
-def delivery_error(error: Exception, where: str, *, connecting: bool) -> DeliveryError:
-    """Return the delivery error for an error of a publisher; it ends the connection."""
-    late = isinstance(error, TimeoutError)
-    text = "no answer in time" if late else str(error) or type(error).__name__
-    return ANSWERS.error(where, text, codes_of(error), connecting=connecting)
 
 
 async def _check_alive(publisher: Core) -> None:

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, ClassVar
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.targets import base
+from bucketcast.targets.nsq.answers import ANSWERS
 from bucketcast.targets.nsq.batch import Limits, commands
-from bucketcast.targets.nsq.errors import RAISED, delivery_error
 from bucketcast.targets.nsq.settings import NsqSettings
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Target(base.Connected["Client"]):
 
     arn_type: ClassVar[str] = "nsq"
     client: ClassVar[str] = "bucketcast.targets.nsq.client"
+    answers = ANSWERS
     Settings = NsqSettings
     settings: NsqSettings
 
@@ -111,11 +112,6 @@ class Target(base.Connected["Client"]):
         except DeliveryError as error:
             return start, error
         return len(events), None
-
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
-        if not isinstance(error, RAISED):
-            return None
-        return delivery_error(error, self.where, connecting=self._open is None)
 
     def _connect(self) -> "Client":
         from bucketcast.targets.nsq.client import Client  # noqa: PLC0415 - needs sockets and ssl

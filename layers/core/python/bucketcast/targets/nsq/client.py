@@ -14,8 +14,8 @@ import msgspec
 
 from bucketcast import __version__
 from bucketcast.targets.base import sockets, tls
+from bucketcast.targets.base.answers import Refusal
 from bucketcast.targets.base.endpoint import receive_exactly
-from bucketcast.targets.nsq.errors import Refused
 from bucketcast.targets.nsq.settings import NsqSettings
 
 MAGIC = b"  V2"
@@ -65,7 +65,7 @@ class _Features(msgspec.Struct):
 class Client:
     """A connection that is ready to publish.
 
-    Its methods raise `Refused` for an error of nsqd, and `OSError` for any other; the connection
+    Its methods raise `Refusal` for an error of nsqd, and `OSError` for any other; the connection
     cannot be used any more then.
     """
 
@@ -124,7 +124,7 @@ class Client:
     def _log_in(self, secret: str, deadline: float) -> None:
         """Send the secret, which only an nsqd that requires one accepts."""
         if not secret:
-            raise Refused("E_AUTH_FIRST")
+            raise Refusal("E_AUTH_FIRST", "E_AUTH_FIRST")
         body = secret.encode()
         self._socket.send(b"AUTH\n" + _length.pack(len(body)) + body, deadline)
         self._read_answer(deadline)
@@ -141,7 +141,8 @@ class Client:
             raise ConnectionError("it does not speak NSQ's protocol")
         data = self._read(size - _length.size, deadline)
         if type_ == _ERROR:
-            raise Refused(data.decode(errors="replace"))
+            text = data.decode(errors="replace")  # such as `E_BAD_TOPIC PUB topic name "" is not …`
+            raise Refusal(text, text.partition(" ")[0])
         return data
 
     def _read(self, count: int, deadline: float) -> bytes:

@@ -47,8 +47,8 @@ from bucketcast.targets import base
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
+from bucketcast.targets.postgres.answers import ANSWERS
 from bucketcast.targets.postgres.client import Client, connect, endpoints
-from bucketcast.targets.postgres.errors import delivery_error
 from bucketcast.targets.postgres.settings import PostgresSettings, login
 
 ROWS_PER_PART = 100
@@ -59,6 +59,7 @@ class Target(TableTarget[Client]):
 
     arn_type: ClassVar[str] = "postgresql"
     client: ClassVar[str] = "pg8000"
+    answers = ANSWERS
     Settings = PostgresSettings
     settings: PostgresSettings
 
@@ -122,7 +123,7 @@ class Target(TableTarget[Client]):
                     rows = (sql.log_row(event, self.shape) for event in events)
                     connection.copy(sql.append(names), _parts(rows))
             except Error as error:
-                refusal = delivery_error(error, self.where)
+                refusal = self._answer(error)
                 if not refusal.alone:
                     raise
                 connection.execute("rollback")
@@ -162,13 +163,10 @@ class Target(TableTarget[Client]):
     def _address(self) -> str:
         return login(self.settings).where
 
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+    def _raised(self) -> tuple[type[BaseException], ...]:
         from pg8000 import Error  # noqa: PLC0415
 
-        if not isinstance(error, Error | OSError):
-            return None
-        reason = delivery_error(error, self.where)
-        return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
+        return Error, OSError
 
     def _connect(self) -> Client:
         return connect(login(self.settings), self.settings)

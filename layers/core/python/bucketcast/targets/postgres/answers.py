@@ -1,8 +1,21 @@
 """What becomes of an event by PostgreSQL's SQLSTATEs or their classes."""
 
+from collections.abc import Sequence
+
 from bucketcast.targets.base import iam
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of, of_connections
 from bucketcast.targets.base.database import FULL, OTHER_INDEX, OTHER_TABLE, ROW
+
+
+def _describe(error: BaseException) -> tuple[str, Sequence[str]]:
+    fields = error.args[-1] if error.args else None
+    if isinstance(fields, dict) and (code := fields.get("C")):  # an ErrorResponse of the server
+        return f"{' '.join(str(fields.get('M', '')).split())} ({code})", [code, code[:2]]
+    # pg8000 hides the socket's error, or the end of the connection, behind one of its own.
+    cause = error.__cause__ or error
+    text = str(cause).replace("network error", "the server closed the connection")
+    return text or repr(cause), codes_of(cause)
+
 
 ANSWERS = Answers(
     Answer(Verdict.ROW, "22P05", "the table needs a database in UTF8", ("has no equivalent",)),
@@ -47,4 +60,5 @@ ANSWERS = Answers(
             "what answers there is not PostgreSQL: see connection_string",
         ),
     ),
+    describe=_describe,
 )

@@ -13,7 +13,7 @@ from bucketcast.targets import base
 from bucketcast.targets.base import connecting, database, options, tls
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.postgres.address import Binding, Login
-from bucketcast.targets.postgres.errors import delivery_error
+from bucketcast.targets.postgres.answers import ANSWERS
 from bucketcast.targets.postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def connect(login: Login, settings: PostgresSettings) -> "Client":
 class Client(LibraryConnection):
     """A connection on which each statement is a transaction of its own, if it does not begin one.
 
-    Its methods raise `pg8000.Error`, see `errors.delivery_error`.
+    Its methods raise `pg8000.Error`.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ def _explain(server: tuple[str, int]) -> Iterator[None]:
     try:
         yield
     except (Error, ScramException, OSError, *_NOT_POSTGRES) as error:
-        raise delivery_error(error, str(base.Endpoint(*server)), connecting=True) from None
+        raise ANSWERS.of(error, str(base.Endpoint(*server)), connecting=True) from None
 
 
 def tls_context(login: Login, settings: options.Tls) -> SSLContext | None:

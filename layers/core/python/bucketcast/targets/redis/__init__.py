@@ -33,14 +33,19 @@ from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
-from bucketcast.targets.base import tls
+from bucketcast.targets.base import iam, tls
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.base.mirror import SWEEP_SECONDS, Mirror
 from bucketcast.targets.redis import mirror, state
+from bucketcast.targets.redis.answers import ANSWERS
 from bucketcast.targets.redis.client import EVENTS_PER_CALL, Client, Command
 from bucketcast.targets.redis.dry_run import find_refused_command
-from bucketcast.targets.redis.errors import delivery_error
 from bucketcast.targets.redis.settings import RedisSettings
+
+REQUIRED_RIGHTS = {
+    "hash": "+eval +evalsha +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
+    "list": "+rpush +ping +type",
+}
 
 
 class Target(base.Connected[Client], Mirror):
@@ -48,6 +53,7 @@ class Target(base.Connected[Client], Mirror):
 
     arn_type: ClassVar[str] = "redis"
     client: ClassVar[str] = "redis"
+    answers = ANSWERS
     Settings = RedisSettings
     settings: RedisSettings
 
@@ -92,9 +98,9 @@ class Target(base.Connected[Client], Mirror):
             connection.execute("PING")
             type_ = str(connection.execute("TYPE", self.settings.key), "utf-8")
             if error := find_refused_command(connection.execute, self.settings):
-                raise self._translate(error)
+                raise self._answer(error)
         if type_ not in ("none", self.settings.type):
-            raise self._translate(ResponseError("WRONGTYPE"))
+            raise self._answer(ResponseError("WRONGTYPE"))
 
     def partitions(self, count: int) -> list[str]:  # noqa: ARG002 - a hash has one cursor only
         self.probe()
@@ -109,10 +115,8 @@ class Target(base.Connected[Client], Mirror):
             return state.read_states(connection.execute, self.settings.key, paths)
 
     def _mirror(self, connection: Client, events: Sequence[Event], result: BatchResult) -> None:
-        delivery = mirror.Delivery(
-            events, result, self.settings.key, int(time.time()), self._translate
-        )
-        delivery.run(connection.pipeline)
+        key, now = self.settings.key, int(time.time())
+        mirror.Delivery(events, result, key, now, self._answer).run(connection.pipeline)
 
     def _sweep(self, limit: int) -> int:
         with self._connection() as connection:
@@ -128,18 +132,23 @@ class Target(base.Connected[Client], Mirror):
         )
         for indexes, reply in connection.pipeline(calls):
             if isinstance(reply, Exception):
-                result.fail(indexes, self._translate(reply))
+                result.fail(indexes, self._answer(reply))
             result.confirm(indexes)
 
     def _connect(self) -> Client:
         return Client(self.settings, self.timeout)
 
-    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+    def _raised(self) -> tuple[type[BaseException], ...]:
         from redis.exceptions import RedisError  # noqa: PLC0415 - carried by functions that deliver
 
-        if not isinstance(error, RedisError | OSError):
-            return None
-        return self._translate(error, connecting=self._open is None)
+        return RedisError, OSError
 
-    def _translate(self, error: Exception, *, connecting: bool = False) -> DeliveryError:
-        return delivery_error(error, self.settings, self.where, connecting=connecting)
+    def _hints(self) -> dict[str, str]:
+        settings = self.settings
+        return {
+            "key": settings.key,
+            "type": settings.type,
+            "needs": REQUIRED_RIGHTS[settings.type],
+            "tls": "on" if settings.tls else "off",
+            "login": iam.HINT if settings.by_iam else "see user and password",
+        }

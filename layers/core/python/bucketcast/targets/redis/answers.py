@@ -1,6 +1,20 @@
 """What becomes of an event by the prefixes of Redis' errors."""
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+import re
+from collections.abc import Sequence
+
+from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of, of_connections
+
+_PREFIX = re.compile(r"(?:ERR )?(?:Error running script .*?: -)?([A-Z]+)(?= |$)")
+"""The code of an error; before Redis 7 that of a script's command is inside of its own."""
+
+
+def _describe(error: BaseException) -> tuple[str, Sequence[str]]:
+    code = getattr(error, "status_code", None)
+    text = f"{code} {error}" if code else str(error)
+    prefix = _PREFIX.match(text)
+    return text, [*([prefix[1]] if prefix else []), *codes_of(error)]
+
 
 ANSWERS = Answers(
     Answer(
@@ -25,4 +39,5 @@ ANSWERS = Answers(
         *of_connections("the server", "address", "does tls = {tls} suit the port?"),
         Answer(Verdict.AWAY, "RedisError"),
     ),
+    describe=_describe,
 )

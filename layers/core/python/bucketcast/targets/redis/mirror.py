@@ -5,6 +5,7 @@ repeated in halves, and the events that were folded into the rejected one are fo
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -19,7 +20,6 @@ from bucketcast.mirror.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.redis.client import EVENTS_PER_CALL, Command
-from bucketcast.targets.redis.errors import is_script_error
 
 SCRIPT = files(__package__).joinpath("mirror.lua").read_text()
 _SWEEP = files(__package__).joinpath("sweep.lua").read_text()
@@ -30,7 +30,9 @@ UNREADABLE = (
 _ARGUMENT_ORDER = (Register.PUT, Register.OVERLAY, Register.REMOVAL, Register.EXPIRY)
 _REMOVALS = (Register.REMOVAL, Register.EXPIRY)
 _pack = msgspec.msgpack.Encoder().encode
-
+_lua_error = re.compile(r"(?<!@)user_script:[0-9]+: (?!.*(SCRIPT KILL|not enough memory))").search
+"""A failure of Lua itself, because of the arguments. The error of a command in the script, such as
+one without memory, has an @ before the script's name, or is the command's own."""
 
 Fields = tuple[str | bool, ...]
 """The arguments for an entry, after its number in the call for a put or an overlay."""
@@ -119,7 +121,7 @@ class Delivery:
             self._sends_script = True
             return [part]
         error = self._translate(reply)
-        if not is_script_error(reply):
+        if not _lua_error(str(reply)):
             self._result.fail((index for entry, _ in part for index in entry.indexes), error)
         elif len(part) == 1:
             self._reject(part[0][0], Rejected(str(error)))

@@ -50,6 +50,7 @@ from bucketcast.event import Event
 from bucketcast.shapes.ceph import attributes
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
+from bucketcast.targets.webhook.answers import ANSWERS
 from bucketcast.targets.webhook.settings import WebhookSettings
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Target(base.Connected["Client"]):
     arn_type = "webhook"
     client = "pycurl"
     attributes_prefix = "ce-"
+    answers = ANSWERS
     Settings = WebhookSettings
     settings: WebhookSettings
 
