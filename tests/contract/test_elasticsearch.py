@@ -14,7 +14,7 @@ from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch import client as es_client
-from bucketcast.targets.elasticsearch.index import Names
+from bucketcast.targets.elasticsearch.index import Names, check_writable
 from tests import servers
 from tests.contract.case import DAY, DELETE, event, events, record_of
 from tests.contract.diagnoses import fault, findings
@@ -85,13 +85,13 @@ def test_another_kind_of_server_is_reported(search: SearchServer, make: Make, fo
 
 
 def test_foreign_json_is_not_taken_for_an_empty_index(search: SearchServer, make: Make) -> None:
-    target = make(url=f"http://{search.address}/json")
+    target, names = make(url=f"http://{search.address}/json"), Names(GUARD, "events")
     with closing(es_client.Client(target.settings, timeout=30.0)) as client:
-        stored = state.read_rows(
-            client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 30.0
-        )
+        stored = state.read_rows(client.requests, names, '{"id":0,"max":1}', "", 30.0)
         with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
             list(stored)
+        with pytest.raises(Retryable, match=r"to _settings is not Elasticsearch's .*: see url"):
+            check_writable(client.requests(), names, "access")
 
 
 def test_an_index_with_missing_shards_is_not_read(search: SearchServer, make: Make) -> None:

@@ -15,16 +15,17 @@ from urllib3 import HTTPConnectionPool, Timeout
 
 from bucketcast.errors import DeliveryError, NotConnected, Retryable
 from bucketcast.event import Event
+from bucketcast.mirror.join import put_of
 from bucketcast.mirror.registers import ANY, fold
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
 from bucketcast.targets.elasticsearch import Target
-from bucketcast.targets.elasticsearch.api import Item
+from bucketcast.targets.elasticsearch.api import Item, to_one_line
 from bucketcast.targets.elasticsearch.client import Response
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.errors import of_response
-from bucketcast.targets.elasticsearch.guard import parse_guard, parse_visible
+from bucketcast.targets.elasticsearch.guard import parse_guard
 from bucketcast.targets.elasticsearch.index import RECORDS, prepare, sweep
 from tests.contract.oracle import visible, without_puts_again
 
@@ -243,12 +244,12 @@ def test_a_foreign_document_is_parsed_and_put_on_one_line() -> None:
         b'{"Records": [\n'
         b'  {"eventTime": "2017-03-30T08:00:41Z", "s3": {"object": {"sequencer": "A"}}}]}'
     )
-    put = parse_visible(lines)
+    put = put_of(to_one_line(lines))
     assert put is not None
     assert put.moment == ("a".rjust(32, "0"), "2017-03-30T08:00:41.000Z")
     assert b"\n" not in bytes(put.document)
     for strange in (b"{}", b'{"Records": []}', b"[1]", b'{"Records": "x"}'):
-        assert parse_visible(strange) is None
+        assert put_of(strange) is None
 
 
 RIGHT = {"url": "http://localhost:9200", "index": "events"}

@@ -9,7 +9,7 @@ import msgspec
 from bucketcast.errors import Retryable
 from bucketcast.mirror.join import HIDDEN
 from bucketcast.shapes.minio import encode
-from bucketcast.targets.elasticsearch.client import Requests
+from bucketcast.targets.elasticsearch.client import Requests, read
 from bucketcast.targets.elasticsearch.errors import TOO_LARGE, Error
 
 MAX_REQUEST_BYTES = 8 * 1024 * 1024
@@ -92,10 +92,7 @@ def _send_part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Sequence
 
 
 def _items(body: bytes, count: int) -> Sequence[Item]:
-    try:
-        entries = _decode(body).items
-    except ValueError as error:
-        raise Retryable(f"the answer to _bulk is not Elasticsearch's ({error}): see url") from None
+    entries = read("_bulk", _decode, body).items
     items = [item for each in entries if (item := each.create or each.index or each.delete)]
     if len(items) != count:
         raise Retryable(f"the answer to _bulk is about {len(items)} writes instead of {count}")
@@ -129,10 +126,7 @@ def fetch(requests: Requests, references: Iterable[bytes]) -> list[Document]:
     if not docs:  # the server refuses an empty request
         return []
     response = requests.send("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
-    try:
-        return _decode_documents(response.body).docs
-    except ValueError as error:
-        raise Retryable(f"the answer to _mget is not Elasticsearch's ({error}): see url") from None
+    return read("_mget", _decode_documents, response.body).docs
 
 
 class Hit(msgspec.Struct):
@@ -171,12 +165,7 @@ def search(requests: Requests, path: str, query: dict[str, Any], timeout: float 
         DeliveryError: the server does not answer, or not for every shard.
     """
     response = requests.send("POST", path, encode(query), timeout=timeout)
-    try:
-        page = _decode_page(response.body)
-    except ValueError as error:
-        raise Retryable(
-            f"the answer to _search is not Elasticsearch's ({error}): see url"
-        ) from None
+    page = read("_search", _decode_page, response.body)
     if page.shards.successful < page.shards.total:
         raise Retryable(
             f"only {page.shards.successful} of {page.shards.total} shards could be searched: see "

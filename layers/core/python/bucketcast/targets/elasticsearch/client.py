@@ -3,13 +3,13 @@
 import socket
 import time
 from base64 import b64encode
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bucketcast import __version__
 from bucketcast.aws import iam_login
-from bucketcast.errors import TimedOut
+from bucketcast.errors import Retryable, TimedOut
 from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
 from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.answers import ANSWERS
@@ -21,11 +21,26 @@ if TYPE_CHECKING:
 SEND_SECONDS = 20.0
 """No request of a send begins later than this after its start."""
 _CONNECTIONS = 16
+T = TypeVar("T")
 
 
 class Response(NamedTuple):
     status: int
     body: bytes
+
+
+def read(answer: str, decode: Callable[[bytes], T], body: bytes) -> T:
+    """Decode the server's answer to what `answer` names.
+
+    Raises:
+        Retryable: it is another server's.
+    """
+    try:
+        return decode(body)
+    except ValueError as error:
+        raise Retryable(
+            f"the answer to {answer} is not Elasticsearch's ({error}): see url"
+        ) from None
 
 
 class Client:

@@ -11,12 +11,13 @@ from bucketcast.mirror.join import (
     Version,
     keep_row,
     needed_moves,
+    put_of,
     visible_row,
 )
 from bucketcast.mirror.registers import ANY, Register, RegisterUpdate
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import errors
-from bucketcast.targets.elasticsearch.api import Item
+from bucketcast.targets.elasticsearch.api import Item, to_one_line
 from bucketcast.targets.elasticsearch.guard import (
     NOTHING,
     GuardDocument,
@@ -24,7 +25,6 @@ from bucketcast.targets.elasticsearch.guard import (
     has_other_put,
     newest_put,
     parse_guard,
-    parse_visible,
     same_object,
     slot_of,
 )
@@ -108,7 +108,7 @@ class Object(msgspec.Struct, gc=False):
             if slot != VISIBLE
         }
         document = self.current[VISIBLE]
-        visible = parse_visible(document.source) if document else None
+        visible = put_of(to_one_line(document.source)) if document else None
         if document and visible:
             self.moves = [
                 (entry, msgspec.Raw(kept))

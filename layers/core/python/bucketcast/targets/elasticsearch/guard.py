@@ -10,12 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from bucketcast.event import padded, to_millis
 from bucketcast.event.names import creates
 from bucketcast.mirror import join
 from bucketcast.mirror.join import HIDDEN, UNKNOWN, Moment, Move, Put, Version, object_of
-from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register
-from bucketcast.targets.elasticsearch.api import to_one_line
+from bucketcast.mirror.registers import ANY, UNVERSIONED, Register
 
 
 class GuardDocument(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,18 +28,7 @@ NOTHING = GuardDocument()
 _decode_guard = msgspec.json.Decoder(GuardDocument).decode
 
 
-class _Object(msgspec.Struct):
-    sequencer: str | None = ""
-    versionId: str | None = None  # noqa: N815 - the name on the wire
-
-
-class _S3(msgspec.Struct):
-    object: _Object
-
-
 class _Record(msgspec.Struct):
-    eventTime: str  # noqa: N815 - the name on the wire
-    s3: _S3
     eventName: str = ""  # noqa: N815 - the name on the wire
 
 
@@ -49,7 +36,7 @@ class _Document(msgspec.Struct):
     Records: tuple[_Record]
 
 
-_decode_visible = msgspec.json.Decoder(_Document).decode
+_decode_name = msgspec.json.Decoder(_Document).decode
 
 
 def parse_guard(document: bytes) -> GuardDocument:
@@ -58,20 +45,6 @@ def parse_guard(document: bytes) -> GuardDocument:
         return _decode_guard(document)
     except ValueError:
         return NOTHING
-
-
-def parse_visible(document: bytes) -> Put | None:
-    """Return the put in a visible document; None if neither we nor MinIO wrote it."""
-    try:
-        (record,) = _decode_visible(document).Records
-    except ValueError:
-        return None
-    object_, time = record.s3.object, to_millis(record.eventTime)
-    sequencer, version = (
-        padded(object_.sequencer or "") or FIRST,
-        object_.versionId or UNVERSIONED,
-    )
-    return Put(sequencer, time, version, msgspec.Raw(to_one_line(document)))
 
 
 def slot_of(version: str) -> str:
@@ -105,7 +78,7 @@ def has_other_put(visible: Put | None, stored: Put | None) -> bool:
 
 
 def _has_overlay(visible: Put) -> bool:
-    return not creates(_decode_visible(visible.document).Records[0].eventName)
+    return not creates(_decode_name(visible.document).Records[0].eventName)
 
 
 def same_object(put: Put, other: Put) -> bool:

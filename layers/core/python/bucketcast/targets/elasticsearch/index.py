@@ -10,7 +10,7 @@ from bucketcast.limits import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.answers import BLOCKED
 from bucketcast.targets.elasticsearch.api import Hit, search, send_writes
-from bucketcast.targets.elasticsearch.client import Requests
+from bucketcast.targets.elasticsearch.client import Requests, read
 from bucketcast.targets.elasticsearch.ids import is_plain
 from bucketcast.targets.elasticsearch.settings import GUARD
 
@@ -69,6 +69,9 @@ class _Settings(msgspec.Struct):
     settings: dict[str, str]
 
 
+_decode_settings = msgspec.json.Decoder(dict[str, _Settings]).decode
+
+
 def prepare(requests: Requests, index: str, form: str, time: str) -> Names:
     """Create missing indexes, and return their names; `time` is one of `_FIELDS`.
 
@@ -121,7 +124,7 @@ def check_writable(requests: Requests, names: Names, form: str) -> None:
         response = requests.send("GET", path, accepted=(_FORBIDDEN, _NOT_FOUND))
         if response.status in (_FORBIDDEN, _NOT_FOUND):  # then only a write shows it
             continue
-        all_settings = msgspec.json.decode(response.body, type=dict[str, _Settings]).values()
+        all_settings = read("_settings", _decode_settings, response.body).values()
         blocks = sorted(
             name
             for index_settings in all_settings

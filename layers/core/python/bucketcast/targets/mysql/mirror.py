@@ -104,30 +104,18 @@ def _hashes(connection: Client, statements: Iterable[bytes]) -> set[str]:
     return {str(row[0]) for statement in statements for row in connection.query(statement)}
 
 
-def _keep_rows(connection: Client, names: Names, items: Sequence[Item]) -> list[Item]:
-    """Return the items; puts that were only seen have the records of their rows."""
-    seen = [item.identity for item in items if item.entry.seen]
-    rows: dict[str, bytes] = {}
-    for statement in sql.select_values(names, seen):
-        rows |= {str(id_): str(value).encode() for id_, value in connection.query(statement)}
-    return [_keep_row(item, rows.get(item.identity, b"")) for item in items]
-
-
-def _keep_row(item: Item, row: bytes) -> Item:
-    entry, value = keep_row(item.entry, item.value, row)
-    return item._replace(entry=entry, value=value)
-
-
 def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
     stored = state.load(connection, names, [item.entry for item in items])
-    items = _keep_rows(connection, names, items)
     rows: list[bytes] = []
     removed: list[str] = []
     guard: list[bytes] = []
     for identity, group in groupby(items, attrgetter("identity")):
         key_items, state_ = list(group), stored[identity]
-        key = key_items[0].entry.key
-        moves = [(item.entry, msgspec.Raw(item.value)) for item in key_items]
+        key, row = key_items[0].entry.key, bytes(state_.put.document if state_.put else b"")
+        moves = [
+            (entry, msgspec.Raw(value))
+            for entry, value in (keep_row(each.entry, each.value, row) for each in key_items)
+        ]
         change = join(state_, moves)
         if change.document:
             rows.append(sql.row(key.encode(), change.document))

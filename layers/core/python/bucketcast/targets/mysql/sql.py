@@ -113,12 +113,6 @@ def select_guard(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     return statements(head.encode(), (b"x'%b'" % item.encode() for item in identities), b")")
 
 
-def select_rows(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
-    """Read of the rows that are seen what `state.load` takes."""
-    columns = f"key_hash, {_text('value', 'eventTime')}, {_part('value', 's3.object')}"
-    return _by_hash(f"SELECT {columns}", names, identities)
-
-
 def select_values(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     """Read the values of rows."""
     return _by_hash("SELECT key_hash, value", names, identities)
@@ -235,13 +229,9 @@ def _insert_into_guard(names: Names) -> bytes:
     return f" INTO {names.guard} ({', '.join(GUARD_COLUMNS)}) VALUES ".encode()
 
 
-def _part(value: str, path: str) -> str:
-    """Return the SQL for a part of a value's record, as JSON."""
-    return f"JSON_EXTRACT({value}, '$.Records[0].{path}')"
-
-
 def _text(value: str, path: str) -> str:
-    return f"JSON_UNQUOTE({_part(value, path)})"
+    """Return the SQL for a text in a value's record."""
+    return f"JSON_UNQUOTE(JSON_EXTRACT({value}, '$.Records[0].{path}'))"
 
 
 def _moment(value: str) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.event import padded, to_millis
-from bucketcast.mirror.join import HIDDEN, Overlay, Put, Stored, Version
+from bucketcast.mirror.join import HIDDEN, Overlay, Put, Stored, Version, put_of
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, RegisterUpdate
 from bucketcast.mirror.rows import MergedState, Order, StoredRow, merged_states, read, versions
 from bucketcast.targets.base.tables import add_zone, parse_moment
@@ -17,7 +16,7 @@ from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.names import Names
 
 ROWS_PER_PAGE = 2000
-_DOCUMENT = b'{"Records":[{"s3":{"object":%b}}]}'
+_FOREIGN = Put(FIRST, "", UNVERSIONED, msgspec.Raw(b""))
 _HASHES = 1 << 16
 """The maximum number of partitions, which begin with four hex digits."""
 _Limit = Callable[[], AbstractContextManager[None]]
@@ -90,30 +89,15 @@ def load(connection: Client, names: Names, entries: Iterable[RegisterUpdate]) ->
         for version in (ANY, entry.version):
             ids[sql.identity(entry.key, version)] = (key, version)
     stored = {key: Stored(versions={}) for key, _ in ids.values()}
-    for statement in sql.select_rows(names, stored):
-        for identity, time, object_ in connection.query(statement):
-            stored[str(identity)] = _parse_row(time, object_)
+    for statement in sql.select_values(names, stored):
+        for identity, value in connection.query(statement):
+            put = put_of((value or "").encode()) or _FOREIGN
+            stored[str(identity)] = Stored(is_shown=True, put=put, time=put.time, versions={})
     for statement in sql.select_guard(names, ids):
         for hexadecimal, *columns in connection.query(statement):
             key, version = ids[str(hexadecimal).lower()]
             _add_guard_row(stored[key], version, columns)
     return stored
-
-
-def _parse_row(event_time: str | None, object_: str | None) -> Stored:
-    """Return the state of a row, from its event's time and its object as JSON."""
-    time = to_millis(event_time) if event_time else ""
-    sequencer: Any = ""
-    version, document = "", b""
-    try:
-        if isinstance(fields := msgspec.json.decode(object_ or "null"), dict) and fields:
-            sequencer, version = fields.get("sequencer"), fields.get("versionId") or ""
-            document = _DOCUMENT % (object_ or "").encode()
-    except msgspec.DecodeError:  # for example a number that Python cannot represent
-        pass
-    digits = padded(sequencer) if isinstance(sequencer, str) else ""
-    put = Put(digits or FIRST, time, version or UNVERSIONED, msgspec.Raw(document))
-    return Stored(is_shown=True, put=put, time=time, versions={})
 
 
 def _add_guard_row(stored: Stored, version: str, columns: Sequence[Any]) -> None:
