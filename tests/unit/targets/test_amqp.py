@@ -32,7 +32,7 @@ from tests.unit.samples import event
     ],
 )
 def test_url_has_address_and_login(url: str, where: str, login: tuple[str, str] | None) -> None:
-    address = parse(LoginUrl(url))
+    address = parse(url)
     assert str(address) == where
     assert address.sasl_login == (login or address.sasl_login)
     assert "p/:+" not in repr(address)

@@ -44,7 +44,7 @@ from bucketcast.targets.amqp.batch import Confirms
 from bucketcast.targets.amqp.client import CLOSE_SECONDS, BlockedError, Client
 from bucketcast.targets.amqp.protocol import Message, encode_properties
 from bucketcast.targets.amqp.settings import AmqpSettings
-from bucketcast.targets.base import tls
+from bucketcast.targets.base import options, tls
 from bucketcast.targets.base.answers import TooLargeError
 
 PERSISTENT = 2
@@ -74,9 +74,9 @@ class Target(base.Connected[Client]):
             else f"queue {settings.routing_key}"
         )
         try:
-            return f"{parse(settings.url)}, {destination}"
-        except ValueError as error:
-            return f"(url: allowed is {error})"
+            return f"{self._address()}, {destination}"
+        except NotAuthorized as error:
+            return f"({error})"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         confirms = Confirms(self.where, len(events))
@@ -125,10 +125,7 @@ class Target(base.Connected[Client]):
         return Client(self._address(), self.settings)
 
     def _address(self) -> Address:
-        try:
-            return parse(self.settings.url)
-        except ValueError as error:
-            raise NotAuthorized(f"url: allowed is {error}") from None
+        return options.parsed(self.settings, "url", parse)
 
     def _messages(self, events: Sequence[Event]) -> Iterator[Message]:
         content_type = self.shape.content_type

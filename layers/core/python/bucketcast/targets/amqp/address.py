@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bucketcast.settings.types import LoginUrl, Secret
+from bucketcast.settings.types import Secret
 from bucketcast.targets.base import Endpoint
 
 PORTS = {"amqp": 5672, "amqps": 5671}
@@ -33,13 +33,13 @@ class Address:
         return "PLAIN", f"\0{self.user}\0{self.password.reveal()}"
 
 
-def parse(url: LoginUrl) -> Address:
+def parse(url: str) -> Address:
     """Parse `amqp://user:password@host:port/vhost`; omitted parts get AMQP's defaults.
 
     Raises:
         ValueError: the URL is not allowed; the message says what is, and shows none of the URL.
     """
-    parts = urlsplit(url.reveal())
+    parts = urlsplit(url)
     if parts.scheme not in PORTS or not parts.hostname:
         raise ValueError("an amqp:// or amqps:// URL with a host")
     parameters = parse_qs(parts.query, keep_blank_values=True)

@@ -95,10 +95,11 @@ class AmqpSettings(options.Common, options.TlsUnverified):
 
 
 def _url_errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
-    if options.is_reference(settings.url.reveal()):
+    url = settings.url.reveal()
+    if options.is_reference(url):
         return
     try:
-        address = parse(settings.url)
+        address = parse(url)
     except ValueError as error:
         yield "url", "found ***", f"allowed is {error}"
         return

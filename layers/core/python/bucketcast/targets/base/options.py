@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from bucketcast import shapes
+from bucketcast.errors import NotAuthorized
 from bucketcast.rules.conditions import FACTS, Fact, facts_of
 from bucketcast.settings.options import option, options_of, unused
 from bucketcast.settings.types import REFERENCE, Csv, OnOff, Pem, SecretPem, choice
 
+T = TypeVar("T")
 ValidationError = tuple[str, str, str]
 """The key, what was found, what is allowed."""
 
@@ -72,6 +74,18 @@ def secret_errors(
             parse(value)
         except ValueError as error:
             yield key, "found ***", f"{allowed} {error}"
+
+
+def parsed(settings: Any, key: str, parse: Callable[[str], T], allowed: str = "allowed is") -> T:
+    """Return what a secret means, which `secret_errors` checked unless it was a reference.
+
+    Raises:
+        NotAuthorized: it means nothing.
+    """
+    try:
+        return parse(getattr(settings, key).reveal())
+    except ValueError as error:
+        raise NotAuthorized(f"{key}: {allowed} {error}") from None
 
 
 def ingest_errors(settings: Common) -> Iterator[ValidationError]:

@@ -51,7 +51,7 @@ from typing import ClassVar
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
-from bucketcast.targets.base import iam, tls
+from bucketcast.targets.base import iam, options, tls
 from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.answers import ANSWERS
 from bucketcast.targets.mqtt.batch import Batch
@@ -183,7 +183,4 @@ class Target(base.Connected[Client]):
         return super()._answer(error, ended=ended or isinstance(error, Refused))
 
     def _parse_broker(self) -> Broker:
-        try:
-            return parse(self.settings.broker.reveal())
-        except ValueError as error:
-            raise NotAuthorized(f"broker: allowed is {error}") from None
+        return options.parsed(self.settings, "broker", parse)

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Secret
 from bucketcast.targets.base import database, options
 from bucketcast.targets.base.database import Database
-from bucketcast.targets.mysql.address import FORM, PORT, Dsn, DsnError, parse
+from bucketcast.targets.mysql.address import FORM, PORT, Dsn, parse
 from bucketcast.targets.mysql.names import Names
 
 EXAMPLE = "user:password@tcp(localhost:3306)/minio_events"
@@ -54,10 +53,7 @@ def dsn(settings: MysqlSettings) -> Dsn:
             port=settings.port or PORT,
             database=settings.database,
         )
-    try:
-        parsed = parse(settings.dsn_string.reveal())
-    except DsnError as error:
-        raise NotAuthorized(f"dsn_string is not {FORM}: {error}") from None
+    parsed = options.parsed(settings, "dsn_string", parse, f"allowed is {FORM}:")
     if settings.by_iam:
         database.check_no_password("dsn_string", parsed.password)
     return parsed

@@ -8,7 +8,7 @@ import base64
 import binascii
 from typing import Any
 
-from bucketcast.errors import NotAuthorized
+from bucketcast.targets.base import options
 from bucketcast.targets.nats.settings import SEED, NatsSettings, parse_credentials
 
 _USER = 20 << 3
@@ -27,7 +27,7 @@ class Nkey:
         raw = base64.b32decode(seed + "=" * (-len(seed) % 8))
         body, checksum = raw[:-_CRC], raw[-_CRC:]
         if body[:_PREFIX] != _SEED_OF_USER or _crc(body) != checksum:
-            raise ValueError("the seed of no user's NKEY")
+            raise ValueError("a user's NKEY, whose seed begins with SU")
         from nacl.signing import SigningKey  # noqa: PLC0415 - only its own function has it
 
         self._key = SigningKey(body[_PREFIX:])
@@ -47,6 +47,16 @@ def _crc(body: bytes) -> bytes:
     return binascii.crc_hqx(body, 0).to_bytes(_CRC, "little")
 
 
+def _credentials(creds_file: str) -> dict[str, Any]:
+    jwt, seed = parse_credentials(creds_file)
+    return {"nkey": Nkey(seed), "user_jwt_cb": jwt.encode}
+
+
+def _nkey(text: str) -> Nkey:
+    seed = SEED.search(text)
+    return Nkey(seed[0] if seed else "")
+
+
 def login_options(settings: NatsSettings) -> dict[str, Any]:
     """Return the options of `Connection.open`.
 
@@ -54,17 +64,9 @@ def login_options(settings: NatsSettings) -> dict[str, Any]:
         NotAuthorized: a secret has the wrong format.
     """
     if settings.user_credentials:
-        try:
-            jwt, user_seed = parse_credentials(settings.user_credentials.reveal())
-            return {"nkey": Nkey(user_seed), "user_jwt_cb": jwt.encode}
-        except ValueError as error:
-            raise NotAuthorized(f"user_credentials must be {error}") from None
+        return options.parsed(settings, "user_credentials", _credentials)
     if settings.nkey_seed:
-        seed = SEED.search(settings.nkey_seed.reveal())
-        try:
-            return {"nkey": Nkey(seed[0] if seed else "")}
-        except ValueError:
-            raise NotAuthorized("nkey_seed must be a user's, which begins with SU") from None
+        return {"nkey": options.parsed(settings, "nkey_seed", _nkey)}
     if settings.username:
         return {"user": settings.username, "password": settings.password.reveal()}
     return {"token": settings.token.reveal()} if settings.token else {}

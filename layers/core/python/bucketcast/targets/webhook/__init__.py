@@ -51,7 +51,7 @@ from bucketcast.shapes.ceph import attributes
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.webhook.answers import ANSWERS
-from bucketcast.targets.webhook.settings import WebhookSettings
+from bucketcast.targets.webhook.settings import WebhookSettings, login
 
 if TYPE_CHECKING:
     from bucketcast.targets.webhook.client import Client
@@ -94,19 +94,16 @@ class Target(base.Connected["Client"]):
 
     def login(self) -> None:
         """Check the form of the token and the keys; only an event shows if they are accepted."""
-        from bucketcast.targets.webhook.client import login, make_signer  # noqa: PLC0415 - carried by functions that deliver
-
         login(self.settings)
-        make_signer(self.settings)
 
     def probe(self) -> None:
-        from bucketcast.targets.webhook.client import handshake  # noqa: PLC0415 - as above
+        from bucketcast.targets.webhook.client import handshake  # noqa: PLC0415 - carried by functions that deliver
 
         self.login()
         handshake(self.settings)
 
     def _connect(self) -> "Client":
-        from bucketcast.targets.webhook.client import Client  # noqa: PLC0415 - carried by functions that deliver
+        from bucketcast.targets.webhook.client import Client  # noqa: PLC0415 - as above
 
         return Client(self.settings, self.shape.content_type)
 

@@ -18,15 +18,14 @@ from typing import Any
 import pycurl
 
 from bucketcast import __version__
-from bucketcast.errors import DeliveryError, NotAuthorized
+from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
 from bucketcast.targets.webhook.batch import Batch, Encode
 from bucketcast.targets.webhook.errors import CLOSED, MAX_BODY, connection_error, refusal
 from bucketcast.targets.webhook.guard import guard_sockets
 from bucketcast.targets.webhook.limiter import Limiter
-from bucketcast.targets.webhook.settings import MAX_IN_FLIGHT, WebhookSettings, authorization
-from bucketcast.targets.webhook.signature import Signer
+from bucketcast.targets.webhook.settings import MAX_IN_FLIGHT, WebhookSettings, login
 
 ALERT_SECONDS = 0.2
 """Seconds to wait for a refusal after the handshake, which TLS 1.3 allows."""
@@ -145,9 +144,9 @@ class Client:
     def __init__(self, settings: WebhookSettings, content_type: str) -> None:
         self._settings = settings
         self._headers = [f"Content-Type: {content_type}"]
-        if authorization := login(settings):
-            self._headers.append(f"Authorization: {authorization}")
-        self._signer = make_signer(settings)
+        token, self._signer = login(settings)
+        if token:
+            self._headers.append(f"Authorization: {token}")
         # Each takes up to 0.15 MB: a function that outgrows its memory is killed.
         memory = int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", MAX_IN_FLIGHT))
         self._limiter = Limiter(min(settings.in_flight, memory))
@@ -251,27 +250,3 @@ closes their connections when it needs more."""
 
 def _count_resting() -> int:
     return sum(len(client._requests) for client in _resting)  # noqa: SLF001 - its own module
-
-
-def login(settings: WebhookSettings) -> str:
-    """Return the Authorization header, "" for none.
-
-    Raises:
-        NotAuthorized: the token cannot be sent.
-    """
-    try:
-        return authorization(settings.auth_token.reveal())
-    except ValueError as error:
-        raise NotAuthorized(f"auth_token: allowed is {error}") from None
-
-
-def make_signer(settings: WebhookSettings) -> Signer:
-    """Return the signer of the requests.
-
-    Raises:
-        NotAuthorized: a key is malformed.
-    """
-    try:
-        return Signer(settings.signing_secret.reveal())
-    except ValueError as error:
-        raise NotAuthorized(f"signing_secret: allowed are {error}") from None

@@ -55,6 +55,16 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         yield from loops.warnings("endpoint", self.endpoint)
 
 
+def login(settings: WebhookSettings) -> tuple[str, Signer]:
+    """Return the Authorization header, "" for none, and the signer of requests.
+
+    Raises:
+        NotAuthorized: the token cannot be sent, or a key is malformed.
+    """
+    token = options.parsed(settings, "auth_token", authorization)
+    return token, options.parsed(settings, "signing_secret", Signer, "allowed are")
+
+
 def authorization(token: str) -> str:
     """Return MinIO's Authorization header for a token, "" for none.
 
