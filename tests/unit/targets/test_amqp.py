@@ -7,7 +7,6 @@ import pytest
 
 from bucketcast.errors import Rejected
 from bucketcast.settings.options import read
-from bucketcast.settings.types import LoginUrl
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms

@@ -4,12 +4,12 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, TimedOut
 from bucketcast.event import Event
-from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import TableTarget
 from tests.unit.samples import LATELY, event
@@ -42,13 +42,12 @@ class Table(TableTarget[Connection]):
     def probe(self) -> None:
         raise NotImplementedError
 
-    def partitions(self, count: int) -> list[str]:
+    def _find(self, connection: Any) -> None:
         raise NotImplementedError
 
-    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        raise NotImplementedError
+    _prepare = _find
 
-    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
+    def _execute(self, *_: Any) -> None:
         raise NotImplementedError
 
     def _connect(self) -> Connection:

@@ -15,7 +15,6 @@ from confluent_kafka import KafkaError
 
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
-from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.settings.options import read
 from bucketcast.targets import base
 from bucketcast.targets.base.tables import LOCK_SECONDS, TableTarget
@@ -265,13 +264,12 @@ class Table(TableTarget[Any]):
     def probe(self) -> NoReturn:
         raise NotImplementedError
 
-    def partitions(self, count: int) -> list[str]:
+    def _find(self, connection: Any) -> None:
         raise NotImplementedError
 
-    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        raise NotImplementedError
+    _prepare = _find
 
-    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
+    def _execute(self, *_: Any) -> None:
         raise NotImplementedError
 
 

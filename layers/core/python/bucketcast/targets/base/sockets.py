@@ -91,6 +91,10 @@ class LibraryConnection:
         """Close the connection if the server has not finished after `seconds`."""
         return close_after(seconds, self._line)
 
+    def rollback(self) -> None:
+        """End the transaction."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Close the connection without waiting for the server."""
         self._line.settimeout(0)  # of the library's too: both are the same socket

@@ -4,15 +4,19 @@ import abc
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
-from typing import ClassVar, TypeVar
+from types import ModuleType
+from typing import Any, ClassVar, TypeVar
 
 from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable, TimedOut
 from bucketcast.event import SEQUENCER_DIGITS, Event
 from bucketcast.mirror.join import Moment
+from bucketcast.mirror.registers import RegisterUpdate, fold
+from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import path
 from bucketcast.targets.base import Connected, Failures
-from bucketcast.targets.base.mirror import Mirror
+from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, Mirror
 from bucketcast.targets.base.sockets import LibraryConnection
 
 LOCK_SECONDS = 3
@@ -26,6 +30,32 @@ class TableTarget(Connected[L], Mirror):
 
     timeout: ClassVar[float] = 20.0
     """Seconds to wait for the end of a transaction."""
+    state: ClassVar[ModuleType]
+    """The kind's module that reads rows and the guard."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self._names: Any = None
+        """The names of the table and its guard."""
+        self._is_prepared = False
+
+    def partitions(self, count: int) -> list[str]:
+        with self._session() as connection:
+            names = self._find(connection)
+            found: list[str] = self.state.partitions(connection, names, count) if names else []
+            return found
+
+    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
+        with self._connection() as connection:
+            limit = partial(connection.close_after, self.timeout * READ_TIMEOUT_FACTOR)
+            yield from self.state.read_rows(connection, self._names, partition, prefix, limit)
+
+    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
+        states: dict[str, MergedState] = {}
+        with self._session() as connection:
+            if names := self._find(connection):
+                states = self.state.read_states(connection, names, paths)
+        return states
 
     def _deliver(self, events: Sequence[Event]) -> Failures:
         """Write the batch; if a row is refused, halve the batch until that row is alone.
@@ -93,7 +123,6 @@ class TableTarget(Connected[L], Mirror):
             NotAuthorized: the login cannot be read.
         """
 
-    @abc.abstractmethod
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         """Write these events in one transaction; return the refusal of a row, if there is one.
 
@@ -102,6 +131,42 @@ class TableTarget(Connected[L], Mirror):
         Raises:
             DeliveryError: no event was written, for a reason that is not about a row.
         """
+        entries = fold(events) if self.keeps_rows else []
+        if self.keeps_rows and not entries:
+            return None
+        with self._session() as connection:
+            self._prepare_once(connection)
+            try:
+                return self._execute(connection, events, entries)
+            except self._raised() as error:
+                refusal = self._answer(error)
+                if not refusal.alone:
+                    raise
+            connection.rollback()
+            return refusal
+
+    def _prepare_once(self, connection: L) -> None:
+        if not self._is_prepared:
+            self._prepare(connection)
+            self._is_prepared = True
+
+    @abc.abstractmethod
+    def _find(self, connection: L) -> Any:
+        """Return the names of the table and its guard; None if the table does not exist.
+
+        Raises:
+            DeliveryError: it is another table.
+        """
+
+    @abc.abstractmethod
+    def _prepare(self, connection: L) -> None:
+        """Create missing tables, and what each connection needs."""
+
+    @abc.abstractmethod
+    def _execute(
+        self, connection: L, events: Sequence[Event], entries: Sequence[RegisterUpdate]
+    ) -> DeliveryError | None:
+        """Write the entries of a mirror, else the events, and commit; return a refusal of ours."""
 
     @abc.abstractmethod
     def _locked_keys(self, keys: Sequence[str]) -> Collection[str]:
@@ -115,6 +180,10 @@ class TableTarget(Connected[L], Mirror):
         reason = super()._delivery_error(error)
         # It is about the transaction, not about one event.
         return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
+
+    def _drop(self) -> None:
+        super()._drop()
+        self._is_prepared = False
 
     @contextmanager
     def _session(self, seconds: float = 0.0) -> Iterator[L]:

@@ -42,17 +42,15 @@ all four on the guard; and CREATE if a table is to be created. Supported logins 
 """
 
 import struct
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
-from bucketcast.mirror.registers import fold
-from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.mirror.registers import RegisterUpdate
 from bucketcast.targets import base
 from bucketcast.targets.base import iam
-from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
+from bucketcast.targets.base.mirror import SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables
 from bucketcast.targets.mysql.answers import ANSWERS
@@ -71,13 +69,13 @@ class Target(TableTarget[Client]):
     arn_type: ClassVar[str] = "mysql"
     client: ClassVar[str] = "pymysql"
     answers = ANSWERS
+    state = state
     Settings = MysqlSettings
     settings: MysqlSettings
 
     def __init__(self, settings: MysqlSettings) -> None:
         super().__init__(settings)
         self._names = Names.of(settings.table, settings.format)
-        self._max_row_bytes = 0
 
     def endpoints(self) -> list[base.Endpoint]:
         address = dsn(self.settings)
@@ -94,69 +92,33 @@ class Target(TableTarget[Client]):
             connection.execute(sql.dry_runs(names, form, table=table, guard=guard))
             connection.rollback()
 
-    def partitions(self, count: int) -> list[str]:
-        with self._session() as connection:
-            table = tables.find(connection, self._names, "namespace")
-        return state.partitions(count) if table else []
+    def _find(self, connection: Client) -> Names | None:
+        return self._names if tables.find(connection, self._names, "namespace") else None
 
-    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        with self._connection() as connection:
-            limit = partial(connection.close_after, self.timeout * READ_TIMEOUT_FACTOR)
-            yield from state.read_rows(connection, self._names, partition, prefix, limit)
+    def _prepare(self, connection: Client) -> None:
+        tables.create_missing(connection, self._names, self.settings.format)
 
-    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        with self._session() as connection:
-            if not tables.find(connection, self._names, "namespace"):
-                return {}
-            return state.read_states(connection, self._names, paths)
-
-    def _write(self, events: Sequence[Event]) -> DeliveryError | None:
-        from pymysql import MySQLError  # noqa: PLC0415 - carried by functions that deliver
-
-        entries = fold(events) if self.keeps_rows else []
-        if self.keeps_rows and not entries:
-            return None
-        with self._session() as connection:
-            self._prepare(connection)
-            try:
-                items = [mirror.make_item(entry) for entry in entries]
-                rows = [item.row for item in items] or [
-                    sql.log_row(event, self.shape) for event in events
-                ]
-                if refusal := self._check_size(rows):
-                    return refusal
-                if items:
-                    mirror.deliver(connection, self._names, items)
-                else:
-                    connection.execute(sql.append(self._names, rows))
-                    connection.commit()
-            except MySQLError as error:
-                refusal = self._answer(error)
-                if not refusal.alone:
-                    raise
-            else:
-                return None
-            connection.rollback()
-            return refusal
+    def _execute(
+        self, connection: Client, events: Sequence[Event], entries: Sequence[RegisterUpdate]
+    ) -> DeliveryError | None:
+        items = [mirror.make_item(entry) for entry in entries]
+        rows = [item.row for item in items] or [sql.log_row(event, self.shape) for event in events]
+        size, largest = max(map(len, rows)), connection.packet - sql.STATEMENT_OVERHEAD
+        if size > largest:
+            return Retryable(
+                f"the event takes {size} bytes, but max_allowed_packet leaves {largest}: set a "
+                "larger one at the server"
+            )
+        if items:
+            mirror.deliver(connection, self._names, items)
+        else:
+            connection.execute(sql.append(self._names, rows))
+            connection.commit()
+        return None
 
     def _locked_keys(self, keys: Sequence[str]) -> list[str]:
         with self._session() as connection:
             return mirror.locked_keys(connection, self._names, keys)
-
-    def _check_size(self, rows: Sequence[bytes]) -> DeliveryError | None:
-        size = max(map(len, rows))
-        if size <= self._max_row_bytes:
-            return None
-        return Retryable(
-            f"the event takes {size} bytes, but max_allowed_packet leaves {self._max_row_bytes}: "
-            "set a larger one at the server"
-        )
-
-    def _prepare(self, connection: Client) -> None:
-        """Create missing tables."""
-        if not self._max_row_bytes:
-            tables.create_missing(connection, self._names, self.settings.format)
-            self._max_row_bytes = connection.packet - sql.STATEMENT_OVERHEAD
 
     def _sweep(self, limit: int) -> int:
         with self._session(SWEEP_SECONDS) as connection:
@@ -166,7 +128,7 @@ class Target(TableTarget[Client]):
         return dsn(self.settings).where
 
     def _raised(self) -> tuple[type[BaseException], ...]:
-        from pymysql import MySQLError  # noqa: PLC0415
+        from pymysql import MySQLError  # noqa: PLC0415 - carried by functions that deliver
 
         not_mysql = (IndexError, TypeError, ValueError, struct.error) if self._open is None else ()
         return (MySQLError, OSError, *not_mysql)
@@ -176,7 +138,3 @@ class Target(TableTarget[Client]):
 
     def _connect(self) -> Client:
         return Client(dsn(self.settings), self.settings, self.timeout)
-
-    def _drop(self) -> None:
-        super()._drop()
-        self._max_row_bytes = 0

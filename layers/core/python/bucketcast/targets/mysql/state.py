@@ -22,7 +22,7 @@ _HASHES = 1 << 16
 _Limit = Callable[[], AbstractContextManager[None]]
 
 
-def partitions(count: int) -> list[str]:
+def partitions(_connection: Client, _names: Names, count: int) -> list[str]:
     """Return ranges of `key_hash`: hashes are spread evenly."""
     count = min(count, _HASHES)
     begins = ["", *(f"{_HASHES * number // count:04x}" for number in range(1, count))]

@@ -35,16 +35,14 @@ table is to be created.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import chain, islice
 from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.mirror.registers import Register, RegisterUpdate, fold
-from bucketcast.mirror.rows import MergedState, StoredRow
+from bucketcast.mirror.registers import Register, RegisterUpdate
 from bucketcast.targets import base
-from bucketcast.targets.base.mirror import READ_TIMEOUT_FACTOR, SWEEP_SECONDS
+from bucketcast.targets.base.mirror import SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
 from bucketcast.targets.postgres.answers import ANSWERS
@@ -60,12 +58,13 @@ class Target(TableTarget[Client]):
     arn_type: ClassVar[str] = "postgresql"
     client: ClassVar[str] = "pg8000"
     answers = ANSWERS
+    state = state
     Settings = PostgresSettings
     settings: PostgresSettings
 
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
-        self._names: sql.Names | None = None
+        self._names = sql.Names.of(settings.table)
 
     def endpoints(self) -> list[base.Endpoint]:
         return endpoints(login(self.settings), self.settings)
@@ -76,7 +75,7 @@ class Target(TableTarget[Client]):
 
     def probe(self) -> None:
         with self._session() as connection:
-            names = _find_table(connection, self.settings) or sql.Names.of(self.settings.table)
+            names = self._find(connection) or self._names
             rights = sql.REQUIRED_RIGHTS[self.settings.format]
             needed = (names.table, names.guard) if self.keeps_rows else (names.table,)
             missing = [
@@ -88,92 +87,58 @@ class Target(TableTarget[Client]):
             reason = f"the user of connection_string lacks {', '.join(missing)}"
             raise Retryable.hinted(reason, _grants(missing, login(self.settings).user), ": ")
 
-    def partitions(self, count: int) -> list[str]:
-        with self._session() as connection:
-            names = _find_table(connection, self.settings)
-            return state.partitions(connection, names, count) if names else []
-
-    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        with self._connection() as connection:
-            limit = partial(connection.close_after, self.timeout * READ_TIMEOUT_FACTOR)
-            names = sql.Names.of(self.settings.table)
-            yield from state.read_rows(connection, names, partition, prefix, limit)
-
-    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        with self._session() as connection:
-            names = _find_table(connection, self.settings)
-            return state.read_states(connection, names, paths) if names else {}
-
-    def _write(self, events: Sequence[Event]) -> DeliveryError | None:
-        from pg8000 import Error  # noqa: PLC0415 - carried by functions that deliver
-
-        entries = fold(events) if self.keeps_rows else []
-        if self.keeps_rows and not entries:
-            return None
+    def _execute(
+        self, connection: Client, events: Sequence[Event], entries: Sequence[RegisterUpdate]
+    ) -> DeliveryError | None:
         if any("\0" in entry.key for entry in entries):
             return Rejected.anywhere(
                 "the key holds a NUL character, which PostgreSQL's text cannot"
             )
-        with self._session() as connection:
-            names = self._prepare(connection)
-            try:
-                if self.keeps_rows:
-                    self._join(connection, entries)
-                else:
-                    rows = (sql.log_row(event, self.shape) for event in events)
-                    connection.copy(sql.append(names), _parts(rows))
-            except Error as error:
-                refusal = self._answer(error)
-                if not refusal.alone:
-                    raise
-                connection.execute("rollback")
-                return refusal
+        if entries:
+            connection.copy(sql.COPY_TO_STAGE, _parts(map(sql.stage_row, entries)))
+            only_puts = all(entry.register is Register.PUT and not entry.seen for entry in entries)
+            connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
+        else:
+            rows = (sql.log_row(event, self.shape) for event in events)
+            connection.copy(sql.append(self._names), _parts(rows))
         return None
 
     def _locked_keys(self, keys: Sequence[str]) -> list[str]:
         with self._session() as connection:
-            names = self._prepare(connection)
-            connection.execute(sql.begin_as_a_writer(names))
-            locked = connection.query(sql.locked(names), list(keys))
-            connection.execute("rollback")
+            self._prepare_once(connection)
+            connection.execute(sql.begin_as_a_writer(self._names))
+            locked = connection.query(sql.locked(self._names), list(keys))
+            connection.rollback()
         return [key for (key,) in locked]
 
-    def _join(self, connection: Client, entries: Sequence[RegisterUpdate]) -> None:
-        connection.copy(sql.COPY_TO_STAGE, _parts(map(sql.stage_row, entries)))
-        only_puts = all(entry.register is Register.PUT and not entry.seen for entry in entries)
-        connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
+    def _find(self, connection: Client) -> sql.Names | None:
+        return _find_table(connection, self.settings)
 
-    def _prepare(self, connection: Client) -> sql.Names:
-        """Return the tables; create missing ones, and prepare a new connection."""
-        if self._names is None:
-            connection.execute(sql.SET_SESSION)
-            names = _find_table(connection, self.settings)
-            if not names or (self.keeps_rows and not sql.columns(connection, names.guard)[0]):
-                names = _create_tables(connection, self.settings)
-            if self.keeps_rows:
-                connection.execute(sql.CREATE_STAGE)
-                connection.execute(mirror.create_join(names))
-            self._names = names
-        return self._names
+    def _prepare(self, connection: Client) -> None:
+        connection.execute(sql.SET_SESSION)
+        names = self._find(connection)
+        if not names or (self.keeps_rows and not sql.columns(connection, names.guard)[0]):
+            names = _create_tables(connection, self.settings)
+        if self.keeps_rows:
+            connection.execute(sql.CREATE_STAGE)
+            connection.execute(mirror.create_join(names))
+        self._names = names
 
     def _sweep(self, limit: int) -> int:
         with self._session(SWEEP_SECONDS) as connection:
-            return connection.execute(sql.sweep(self._prepare(connection), limit))
+            self._prepare_once(connection)
+            return connection.execute(sql.sweep(self._names, limit))
 
     def _address(self) -> str:
         return login(self.settings).where
 
     def _raised(self) -> tuple[type[BaseException], ...]:
-        from pg8000 import Error  # noqa: PLC0415
+        from pg8000 import Error  # noqa: PLC0415 - carried by functions that deliver
 
         return Error, OSError
 
     def _connect(self) -> Client:
         return connect(login(self.settings), self.settings)
-
-    def _drop(self) -> None:
-        super()._drop()
-        self._names = None
 
 
 def _grants(missing: Sequence[str], user: str) -> str:

@@ -91,6 +91,9 @@ class Client(LibraryConnection):
         """Execute statements without parameters; return the number of rows that they concern."""
         return int(self._client.execute_simple(statements).row_count)
 
+    def rollback(self) -> None:
+        self.execute("rollback")
+
     def copy(self, statements: str, parts: Iterator[bytes]) -> None:
         """Execute statements that end with a COPY FROM STDIN of these parts, in one message.
 
