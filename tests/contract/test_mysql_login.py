@@ -9,6 +9,7 @@ import pytest
 import trustme
 
 from bucketcast.errors import NotAuthorized, NotConnected, Retryable
+from bucketcast.targets import base
 from bucketcast.targets.mysql import Target
 from tests.contract.case import DELETE, event
 from tests.contract.diagnoses import fault
@@ -144,3 +145,32 @@ def test_another_kind_of_server_is_reported(mysql: MysqlServer) -> None:
             with other.accept()[0] as line:
                 line.sendall(b"\x0c\0\0\0SSH-2.0-Open")
             assert isinstance(probing.exception(), NotConnected)
+
+
+@pytest.fixture
+def without_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the time-outs of the DSN end a wait."""
+    monkeypatch.setattr(Target, "timeout", 100_000.0)
+    monkeypatch.setattr(base, "CONNECT_SECONDS", 100_000.0)
+
+
+@pytest.mark.usefixtures("without_timeouts")
+def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
+    mysql.pause()
+    with target(mysql, dsn_string=mysql.dsn(parameters="?timeout=500ms")) as mirror:
+        assert isinstance(refusal(mirror, [event("a", 1)]), NotConnected)
+    mysql.resume()
+
+
+@pytest.mark.usefixtures("without_timeouts")
+@pytest.mark.parametrize("query", ["?readTimeout=3s", "?writeTimeout=3s"])
+def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -> None:
+    """Twelve megabytes exceed the buffers of a connection to a server that does not read."""
+    large = 6_000_000 if "write" in query else 1
+    with target(mysql, dsn_string=mysql.dsn(parameters=query), format="access") as log:
+        assert log.send([event("a", 1)]) == {}
+        mysql.pause()
+        reason = refusal(log, [event("b", 2, principal="p" * large)])
+        mysql.resume()
+        assert isinstance(reason, NotConnected)
+        assert log.send([event("b", 2)]) == {}

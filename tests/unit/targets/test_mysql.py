@@ -47,18 +47,29 @@ def test_a_dsn_without_parameters_has_the_defaults(dsn: str) -> None:
     "query",
     [
         "charset=utf8mb4&parseTime=True&loc=Local&maxAllowedPacket=4096",
-        "loc=Asia%2FTokyo&interpolateParams=1&compress=F&timeout=5&readTimeout=2s&writeTimeout=1m",
+        "loc=Asia%2FTokyo&interpolateParams=1&compress=F",
     ],
 )
-def test_what_go_applications_say_about_rows_and_limits_has_no_effect(query: str) -> None:
+def test_what_go_applications_say_about_rows_and_size_has_no_effect(query: str) -> None:
     assert parse(f"u@tcp(h)/d?tls=True&{query}") == Dsn(
         user="u", password="", host="h", database="d", tls="true"
     )
 
 
 def test_every_parameter_is_parsed() -> None:
-    assert parse("u:p@tcp(h)/d?tls=true&allowCleartextPasswords=true") == Dsn(
-        user="u", password="p", host="h", database="d", tls="true", cleartext=True
+    assert parse(
+        "u:p@tcp(h)/d?tls=true&timeout=1500ms&readTimeout=2s&writeTimeout=1m"
+        "&allowCleartextPasswords=true"
+    ) == Dsn(
+        user="u",
+        password="p",
+        host="h",
+        database="d",
+        tls="true",
+        cleartext=True,
+        timeout=1.5,
+        read_timeout=2.0,
+        write_timeout=60.0,
     )
 
 
@@ -85,10 +96,11 @@ def test_every_parameter_is_parsed() -> None:
         ("u:s3cret@tcp(h)/d%zz", "the database's name is not percent-encoded"),
         ("u:s3cret@tcp(h)/d%ff", "the database's name is not percent-encoded"),
         ("u:s3cret@tcp(h)/d?tls=custom", "cert_authority"),
+        ("u:s3cret@tcp(h)/d?timeout=5", "timeout is a duration"),
         ("u:s3cret@tcp(h)/d?allowCleartextPasswords=y", "allowCleartextPasswords is true or false"),
         ("u:s3cret@tcp(h)/d?allowFallbackToPlaintext=true", "use tls=preferred"),
         ("u:s3cret@tcp(h)/d?autocommit=true", "unknown parameter autocommit: .*allowed are tls, "),
-        ("u:s3cret@tcp(h)/d?tlss=true", "tlss: did you mean 'tls'"),
+        ("u:s3cret@tcp(h)/d?readtimeout=5s", "readtimeout: did you mean 'readTimeout'"),
         ("u:s3cret@tcp(h)/d?tls=true&flag", "unknown parameter flag"),
     ],
 )

@@ -5,13 +5,15 @@ manuals of all these versions document.
 
 `dsn_string` is `user:password@tcp(host:port)/database?parameter=value`, as in MinIO. An IPv6
 address is in brackets. The password is not escaped; the database name is percent-encoded (`/` is
-`%2F`). These parameters of Go's driver count. Those about reading rows, such as `parseTime`, and
-about time and size are taken without effect; system variables are refused:
+`%2F`). These parameters of Go's driver count. Those about reading rows and size, such as
+`parseTime`, are taken without effect; system variables are refused:
 
 * `tls`: default `false`; `true` verifies the server with `cert_authority` or the system's CAs,
   `skip-verify` accepts any certificate, `preferred` also an unencrypted server. With
   `cert_authority` or `client_cert` the connection always uses TLS, and with `cert_authority` it is
   always verified
+* `timeout`: connect timeout; default and maximum 5 s
+* `readTimeout`, `writeTimeout`: for one read or write; a transaction takes at most 20 s anyway
 * `allowCleartextPasswords`: `true` allows the server to ask for the password in clear text
 
 MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
@@ -32,9 +34,8 @@ name or `database.table`, in backquotes if it contains more than letters, digits
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
 
-Connecting takes at most 5 s. A batch is one transaction of at most 20 s, without rows that are
-refused, or locked for 3 s; before MySQL 8 and MariaDB 10.6, which cannot tell locked rows, the
-whole batch is tried again.
+A batch is one transaction, without rows that are refused, or locked for 3 s; before MySQL 8 and
+MariaDB 10.6, which cannot tell locked rows, the whole batch is tried again.
 
 The user needs INSERT on the table; for `namespace` also SELECT, UPDATE and DELETE on the table, and
 all four on the guard; and CREATE if a table is to be created. Supported logins are

@@ -6,23 +6,25 @@ unescaped. The database's name is percent-encoded.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast, get_args
 from urllib.parse import unquote
 
 from bucketcast.errors import did_you_mean
+from bucketcast.settings.types import duration
 from bucketcast.targets.base import Endpoint
 from bucketcast.targets.base.database import LAST_PORT
 
 Tls = Literal["false", "true", "skip-verify", "preferred"]
 FORM = "user:password@tcp(host:port)/database?parameter=value"
 PORT = 3306
-_PARAMETERS: Final = ("tls", "allowCleartextPasswords")
+_PARAMETERS: Final = ("tls", "timeout", "readTimeout", "writeTimeout", "allowCleartextPasswords")
 _WITHOUT_EFFECT: Final = (
     *("allowAllFiles", "allowNativePasswords", "charset", "checkConnLiveness", "clientFoundRows"),
     *("collation", "columnsWithAlias", "compress", "connectionAttributes", "interpolateParams"),
-    *("loc", "maxAllowedPacket", "multiStatements", "parseTime", "readTimeout", "rejectReadOnly"),
-    *("timeout", "timeTruncate", "tinyInt1IsBool", "writeTimeout"),
+    *("loc", "maxAllowedPacket", "multiStatements", "parseTime", "rejectReadOnly"),
+    *("timeTruncate", "tinyInt1IsBool"),
 )
 """Parameters of Go's driver about reading rows, or about what the target decides itself."""
 _REFUSED: Final = {
@@ -43,7 +45,7 @@ class DsnError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Dsn:
-    """Address, login and parameters."""
+    """Address, login and parameters. Times are in seconds, 0 if the DSN has none."""
 
     user: str
     password: str = field(repr=False)
@@ -52,6 +54,9 @@ class Dsn:
     database: str = ""
     tls: Tls = "false"
     cleartext: bool = False
+    timeout: float = 0.0
+    read_timeout: float = 0.0
+    write_timeout: float = 0.0
 
     @property
     def where(self) -> str:
@@ -83,6 +88,9 @@ def parse(dsn: str) -> Dsn:
         database=_unescape(database),
         tls=_tls(parameters.get("tls", "false")),
         cleartext=_cleartext(parameters.get("allowCleartextPasswords", "false")),
+        timeout=_seconds(parameters, "timeout"),
+        read_timeout=_seconds(parameters, "readTimeout"),
+        write_timeout=_seconds(parameters, "writeTimeout"),
     )
 
 
@@ -128,6 +136,13 @@ def _cleartext(value: str) -> bool:
     if value not in _BOOLEANS:
         raise DsnError("allowCleartextPasswords is true or false")
     return _BOOLEANS[value] == "true"
+
+
+def _seconds(parameters: Mapping[str, str], name: str) -> float:
+    try:
+        return duration(parameters.get(name, "0"))
+    except ValueError as error:
+        raise DsnError(f"{name} is {error}") from None
 
 
 def _unescape(database: str) -> str:

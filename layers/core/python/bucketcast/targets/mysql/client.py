@@ -49,10 +49,11 @@ class Client(LibraryConnection):
         if settings.by_iam:
             token = database.password(settings, dsn.host, dsn.port, dsn.user)
             dsn = replace(dsn, password=token, cleartext=True)
-        line = connecting.connect(dsn.host, dsn.port, time.monotonic() + base.CONNECT_SECONDS)
+        seconds = min(dsn.timeout or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
+        line = connecting.connect(dsn.host, dsn.port, time.monotonic() + seconds)
         super().__init__(line)
         try:
-            with self.close_after(min(base.CONNECT_SECONDS, timeout)):
+            with self.close_after(min(seconds, timeout)):
                 self._client = _new_connection(dsn, context)
                 self._client.connect(line)
                 self.execute([_ISOLATION])
@@ -100,6 +101,8 @@ def _new_connection(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connec
         collation="utf8mb4_bin",
         autocommit=None,
         init_command=_SESSION,
+        read_timeout=dsn.read_timeout or None,
+        write_timeout=dsn.write_timeout or None,
         program_name="bucketcast",
         ssl=context,
         ssl_disabled=dsn.tls == "false" and context is None,
