@@ -45,7 +45,7 @@ class DynamicFunction:
 def webhooks_environ(state_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Set and return what Lambda gives the webhooks' function; `Fake` and its secrets are new."""
     secrets.forget()
-    Fake.sent, Fake.answers = [], {}
+    Fake.sent, Fake.errors = [], {}
     environ = {
         "BUCKETCAST_KIND": "webhook",
         "BUCKETCAST_STATE_TABLE": state_table,
@@ -83,7 +83,7 @@ def test_new_settings_apply_from_the_next_batch(setup: DynamicFunction) -> None:
 
 def test_a_secret_replaced_while_a_batch_is_under_way_is_found(setup: DynamicFunction) -> None:
     queue = setup.put("audit", auth_token="one")
-    Fake.answers = {"x": NotAuthorized("who are you")}
+    Fake.errors = {"x": NotAuthorized("who are you")}
     replaced: list[str] = []
 
     def send(self: Fake, events: Any) -> Any:
@@ -128,7 +128,7 @@ def test_messages_wait_while_their_target_is_not_there(
 
 def test_rejected_event_goes_to_the_dead_letters_of_its_queue(setup: DynamicFunction) -> None:
     queue = setup.put("audit")
-    Fake.answers = {"x": Rejected("too long")}
+    Fake.errors = {"x": Rejected("too long")}
     assert setup(queue, body("x", "y")) == []
     (letter,) = received(setup.account.sqs, DYNAMIC.url(f"{queue}-dead"))
     assert letter["texts"]["target"] == "arn:minio:sqs::audit:webhook"

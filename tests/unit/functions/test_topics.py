@@ -165,7 +165,7 @@ def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
 
 def test_failed_event_is_lost_counted_and_not_retried(stack: Stack) -> None:
     topic = stack.put("once")
-    Fake.answers = {"a": Retryable("busy"), "b": Rejected("never"), "d": NotConnected("gone")}
+    Fake.errors = {"a": Retryable("busy"), "b": Rejected("never"), "d": NotConnected("gone")}
     assert stack(body(topic.arn, "a", "b", "c")) == []
     assert stack(body(topic.arn, "d")) == []
     assert [keys for _, keys in Fake.sent] == [["a"], ["b", "c"], ["d"]]
@@ -252,7 +252,7 @@ def test_first_event_without_an_answer_is_waited_for_by_one_function(
     """Each function waited for several of every topic before it gave the topic up."""
     topic = stack.put("once")
     monkeypatch.setattr("bucketcast.delivery.breaker._now", lambda: 1_800_000_000_000)
-    Fake.answers = {"a": TimedOut("no answer")}
+    Fake.errors = {"a": TimedOut("no answer")}
     assert stack(body(topic.arn, "a")) == []
     stack.handler = stack.build()
     assert stack(body(topic.arn, "b")) == []
@@ -307,7 +307,7 @@ def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
 
 def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     topic, queue = with_queue(stack, {"max_retries": "1", "retry_sleep_duration": "0"})
-    Fake.answers = {"x": Retryable("busy")}
+    Fake.errors = {"x": Retryable("busy")}
     assert stack(body(topic.arn, "x", "y"), queue=queue) == []
     (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=3)
     history = History.read(again["texts"][ATTRIBUTE])

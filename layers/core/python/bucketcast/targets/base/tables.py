@@ -30,7 +30,7 @@ class TableTarget(Connected[L], Mirror):
 
     timeout: ClassVar[float] = 20.0
     """Seconds to wait for the end of a transaction."""
-    state: ClassVar[ModuleType]
+    reader: ClassVar[ModuleType]
     """The kind's module that reads rows and the guard."""
 
     def __init__(self, settings: Any) -> None:
@@ -42,19 +42,19 @@ class TableTarget(Connected[L], Mirror):
     def partitions(self, count: int) -> list[str]:
         with self._session() as connection:
             names = self._find(connection)
-            found: list[str] = self.state.partitions(connection, names, count) if names else []
+            found: list[str] = self.reader.partitions(connection, names, count) if names else []
             return found
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:
             limit = partial(connection.close_after, self.timeout * READ_TIMEOUT_FACTOR)
-            yield from self.state.read_rows(connection, self._names, partition, prefix, limit)
+            yield from self.reader.read_rows(connection, self._names, partition, prefix, limit)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         states: dict[str, MergedState] = {}
         with self._session() as connection:
             if names := self._find(connection):
-                states = self.state.read_states(connection, names, paths)
+                states = self.reader.read_states(connection, names, paths)
         return states
 
     def _deliver(self, events: Sequence[Event]) -> Failures:

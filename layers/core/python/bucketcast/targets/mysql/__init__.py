@@ -70,7 +70,7 @@ class Target(TableTarget[Client]):
     arn_type: ClassVar[str] = "mysql"
     client: ClassVar[str] = "pymysql"
     answers = ANSWERS
-    state = state
+    reader = state
     Settings = MysqlSettings
     settings: MysqlSettings
 

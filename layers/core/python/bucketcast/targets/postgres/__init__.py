@@ -58,7 +58,7 @@ class Target(TableTarget[Client]):
     arn_type: ClassVar[str] = "postgresql"
     client: ClassVar[str] = "pg8000"
     answers = ANSWERS
-    state = state
+    reader = state
     Settings = PostgresSettings
     settings: PostgresSettings
 
