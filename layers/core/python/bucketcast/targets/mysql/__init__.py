@@ -44,6 +44,7 @@ all four on the guard; and CREATE if a table is to be created. Supported logins 
 
 import struct
 from collections.abc import Sequence
+from types import ModuleType
 from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, Retryable
@@ -70,7 +71,7 @@ class Target(TableTarget[Client]):
     arn_type: ClassVar[str] = "mysql"
     client: ClassVar[str] = "pymysql"
     answers = ANSWERS
-    reader = state
+    reader: ClassVar[ModuleType] = state
     Settings = MysqlSettings
     settings: MysqlSettings
 

@@ -36,6 +36,7 @@ table is to be created.
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from types import ModuleType
 from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
@@ -58,7 +59,7 @@ class Target(TableTarget[Client]):
     arn_type: ClassVar[str] = "postgresql"
     client: ClassVar[str] = "pg8000"
     answers = ANSWERS
-    reader = state
+    reader: ClassVar[ModuleType] = state
     Settings = PostgresSettings
     settings: PostgresSettings
 
