@@ -48,7 +48,7 @@ def test_invalid_secret_is_reported_at_first_use() -> None:
         target = Target(dataclasses.replace(settings, **{name: Secret(secret)}))
         error = target.send([event()])[0]
         assert isinstance(error, NotAuthorized)
-        assert f"{name} must be a" in str(error)
+        assert f"{name}: allowed is a" in str(error)
         assert secret not in str(error)
 
 
