@@ -1,8 +1,8 @@
 """The rows of a mirror, for a comparison with the bucket.
 
-A row is read from its record alone, in MinIO's dialect. The guard beside the rows also knows puts
-that a removal hides, and removals themselves. An event that repairs a row has to be newer than all
-of them.
+A row is read from its record alone, in MinIO's dialect, of which Elasticsearch reads these parts
+only. The guard beside the rows also knows puts that a removal hides, and removals themselves. An
+event that repairs a row has to be newer than all of them.
 """
 
 from collections.abc import Iterable, Mapping
