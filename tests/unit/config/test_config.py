@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bucketcast.config import load
@@ -73,7 +74,8 @@ def test_mirrors_are_the_targets_with_format_namespace(
     table = f"{HOOK}[notify_redis.m]\naddress = 'h:1'\nkey = 'k'\n{expected}\n"
     deployment = folder.load(f"object_facts = 'on'\n{table}")
     assert deployment.facts.mirrors == ({"arn:minio:sqs::m:redis"} if mirrors else set())
-    assert ObjectFacts.from_text(deployment.facts.to_text()) == deployment.facts
+    text = deployment.facts.to_text()
+    assert msgspec.json.decode(text, type=ObjectFacts) == deployment.facts
     assert folder.load(table).facts == ObjectFacts()
 
 

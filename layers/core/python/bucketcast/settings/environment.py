@@ -25,10 +25,6 @@ class ObjectFacts(msgspec.Struct, frozen=True):
     mirrors: frozenset[str] = frozenset()
     topics: tuple[str, ...] = ()
 
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        return msgspec.json.decode(text, type=cls)
-
     def to_text(self) -> str:
         return msgspec.json.encode(self, order="deterministic").decode()
 
