@@ -7,6 +7,7 @@ which must be written whole, or only if no other process was first.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -75,15 +76,14 @@ def write(url: str, content: bytes, *, replaces: str | None = None, media_type: 
         client("s3").put_object(**request)
 
 
-def list_files(folder: str) -> list[str]:
-    """Return the sorted names of the files below a folder, relative to it.
+def list_files(folder: str) -> Iterator[str]:
+    """Yield the names of the files below a folder, relative to it, in the order of S3's keys.
 
     Raises:
         FileError: it cannot be listed.
     """
-    folder = folder.rstrip("/") + "/"
     with errors(folder):
-        return sorted(_list(folder, "Contents", "Key"))
+        yield from _list(folder, "Contents", "Key")
 
 
 def list_folders(folder: str) -> list[str]:
@@ -92,7 +92,6 @@ def list_folders(folder: str) -> list[str]:
     Raises:
         FileError: it cannot be listed.
     """
-    folder = folder.rstrip("/") + "/"
     with errors(folder):
         return [
             name.rstrip("/") for name in _list(folder, "CommonPrefixes", "Prefix", Delimiter="/")
@@ -101,7 +100,7 @@ def list_folders(folder: str) -> list[str]:
 
 def _list(folder: str, entries: str, name: str, **request: str) -> Iterator[str]:
     """Yield the names of these entries of a listing, relative to the folder."""
-    location = _location(folder)
+    location = _location(folder.rstrip("/") + "/")
     paginator = client("s3").get_paginator("list_objects_v2")
     pages = paginator.paginate(Bucket=location["Bucket"], Prefix=location["Key"], **request)
     for page in pages:
@@ -118,9 +117,9 @@ def remove(folder: str) -> None:
     folder = folder.rstrip("/") + "/"
     with errors(folder):
         location = _location(folder)
-        objects = [{"Key": location["Key"] + name} for name in list_files(folder)]
-        for start in range(0, len(objects), _KEYS_PER_CALL):
-            request = {"Objects": objects[start : start + _KEYS_PER_CALL], "Quiet": True}
+        objects = ({"Key": location["Key"] + name} for name in list_files(folder))
+        while some := list(islice(objects, _KEYS_PER_CALL)):
+            request = {"Objects": some, "Quiet": True}
             answer = client("s3").delete_objects(Bucket=location["Bucket"], Delete=request)
             for error in answer.get("Errors", ())[:1]:
                 raise FileError(f"{error['Key']} in {folder}: {error['Message']} ({error['Code']})")

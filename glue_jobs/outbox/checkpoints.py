@@ -9,6 +9,7 @@ So one listing shows a task the progress of its part, and a reader that of the j
 """
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import NamedTuple
 
 from glue_jobs import files
@@ -33,13 +34,10 @@ def read_part(folder: str, part: int) -> dict[int, Checkpoint]:
 
 
 def count_events(folder: str) -> int:
-    """Return the number of events that SQS accepted."""
-    parts: dict[str, list[str]] = {}
-    for name in files.list_files(f"{folder}/done"):
-        part, _, checkpoint = name.partition("/")
-        parts.setdefault(part, []).append(checkpoint)
-    checkpoints = (_parse(names).values() for names in parts.values())
-    return sum(checkpoint.events for part in checkpoints for checkpoint in part)
+    """Return the number of events that SQS accepted; it holds the names of one part at a time."""
+    names = (name.split("/") for name in files.list_files(f"{folder}/done"))
+    parts = (_parse(name for _, name in part) for _, part in groupby(names, lambda name: name[0]))
+    return sum(checkpoint.events for part in parts for checkpoint in part.values())
 
 
 def _parse(names: Iterable[str]) -> dict[int, Checkpoint]:

@@ -6,7 +6,7 @@ second way for `file:///` URLs, also in Spark's workers.
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def write(path: Path, content: bytes, *, replaces: str | None = None, **_: str) 
     path.write_bytes(content)
 
 
-def list_files(folder: Path) -> list[str]:
+def list_files(folder: Path) -> Iterable[str]:
     # A leading dot marks Spark's own files.
     found = (file for file in folder.rglob("[!.]*") if file.is_file())
     return sorted(file.relative_to(folder).as_posix() for file in found)

@@ -248,7 +248,7 @@ def test_a_run_that_still_works_is_not_resumed(
         monkeypatch.setattr(sender, "send", send)
         with pytest.raises(BucketcastError, match=r"/run sends its events now; wait until it"):
             deployment.backfill(spark)
-        refused.append(files.list_files(deployment.settings().run))
+        refused.append(list(files.list_files(deployment.settings().run)))
         return send(*arguments, **options)
 
     monkeypatch.setattr(sender, "send", send_and_resume)

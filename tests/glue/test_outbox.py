@@ -1,6 +1,7 @@
 """The outbox with a real queue: every message arrives, and none is sent twice."""
 
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -215,4 +216,16 @@ def test_checkpoints_name_the_refused_messages(aws: Emulator) -> None:
     assert checkpoints.count_events(folder) == 3_605
     checkpoints.write(folder, 3, 18, Checkpoint(2_000, frozenset()))
     assert checkpoints.count_events(folder) == 4_005
-    assert files.list_files(f"{folder}/done/5") == []
+    assert not list(files.list_files(f"{folder}/done/5"))
+
+
+def test_events_are_counted_in_the_memory_of_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver counts them once a second: of a billion there are 500,000 checkpoints."""
+    names = (f"{part}/{chunk}-10" for part in range(200) for chunk in range(100))
+    monkeypatch.setattr(files, "list_files", lambda _: names)
+    tracemalloc.start()
+    try:
+        assert checkpoints.count_events("s3://pipeline/run/outbox") == 200_000
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()

@@ -1,7 +1,10 @@
 """Of concurrent scans, the first to move the pointer may send its alerts."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -54,7 +57,7 @@ def test_sweep_removes_only_generations_before_the_last(folder: str) -> None:
     store = StateStore(folder)
     for name in ("1", "2", "3", "4"):
         last = generation(folder, name)
-    assert files.list_files(folder)
+    assert list(files.list_files(folder))
 
     store.sweep(replace(last, folder=f"{folder}/3"), last)
 
@@ -83,3 +86,23 @@ def test_what_s3_does_not_remove_is_an_error(folder: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(client("s3"), "delete_objects", lambda **_: errors)
     with pytest.raises(files.FileError, match=r"k in .*: it was denied \(AccessDenied\)"):
         files.remove(folder)
+
+
+def test_files_are_removed_as_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    s3, calls = MagicMock(), list[str]()
+
+    def pages(**_: str) -> Iterator[Any]:
+        for page in range(3):
+            calls.append("list")
+            yield {"Contents": [{"Key": f"done/{page}/{nth}"} for nth in range(1_000)]}
+
+    s3.get_paginator().paginate = pages
+
+    def remove(**_: Any) -> dict[str, Any]:
+        calls.append("remove")
+        return {}
+
+    s3.delete_objects = remove
+    monkeypatch.setattr(files, "client", lambda _: s3)
+    files.remove("s3://pipeline/done")
+    assert calls == ["list", "remove"] * 3
