@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from pyspark.sql import DataFrame
 
 from glue_jobs.columns import schema
-from glue_jobs.scanner.coverage import Coverage, Detail, Seen, allow
+from glue_jobs.scanner.coverage import Coverage, Detail, Seen, allow, scan_finder
 
 EVERYONE: Final = ""
 """In `AlertState.to`: all destinations that the rules name when the event is sent."""
@@ -106,11 +106,11 @@ def compare(
 def _decide_all(
     scan: Comparison, by_rules: Callable[[], Rules], pairs: Iterable[Sequence[Any]]
 ) -> Iterator[AlertState]:
-    rules = by_rules()
+    rules, find_later = by_rules(), scan_finder(scan.later)
     for kind, key, count, versions, size, *record in pairs:
         finding = None if count is None else Finding(kind, key, count, versions, size)
         before = None if record[-1] is None else AlertState(kind, key, *record)
-        if state := decide(finding, before, scan, rules):
+        if state := decide(finding, before, scan._replace(later=find_later(key)), rules):
             yield state
 
 

@@ -5,7 +5,8 @@ listing of the bucket was scanned, and may list one prefix or current versions o
 bucket must be alerted once and never cleared, whichever of them are scanned in turns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -61,6 +62,19 @@ class Coverage(msgspec.Struct, frozen=True):
         """Return True if it has all findings that the other has."""
         reached = other.prefix is not None and self.reaches(other.prefix)
         return reached and all(self.sees(kind, other) for kind in other.thresholds)
+
+
+def scan_finder(scans: Iterable[Coverage]) -> Callable[[str], tuple[Coverage, ...]]:
+    """Return a function that finds those that reach a key, as fast among a thousand prefixes."""
+    by_prefix = defaultdict[str | None, list[Coverage]](list)
+    for each in scans:
+        by_prefix[each.prefix].append(each)
+    lengths = {len(prefix) for prefix in by_prefix if prefix is not None}
+
+    def find(key: str) -> tuple[Coverage, ...]:
+        return tuple(each for length in lengths for each in by_prefix.get(key[:length], ()))
+
+    return find
 
 
 class Seen(NamedTuple):

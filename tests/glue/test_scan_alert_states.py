@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.columns import schema
 from glue_jobs.listing.schema import Listing, unix_ms
+from glue_jobs.scanner import alert_states
 from glue_jobs.scanner.alert_states import (
     ALERT_STATES,
     EVERYONE,
@@ -116,6 +118,17 @@ def test_states_and_first_times_follow_from_scan_to_scan() -> None:
     assert [scan["b/unseen"] for scan in found[:3]] == [("new", 0), (None, 0), ("same", 0)]
     assert found[0]["a/gone"] == ("cleared", -1)
     assert "a/gone" not in found[-1], "its record is no longer needed"
+
+
+def test_a_finding_is_compared_with_the_later_scans_of_its_key_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    later = tuple(comparison(9, prefix=f"{nth}/").now for nth in range(1_000))
+    compared: list[Sequence[Coverage]] = []
+    monkeypatch.setattr(alert_states, "decide", lambda *given: compared.append(given[2].later))
+    pairs = [(*finding, *[None] * 10) for finding in many(**{"7/a": 3})]
+    assert not list(alert_states._decide_all(comparison()._replace(later=later), Named, pairs))
+    assert compared == [(later[7],)]
 
 
 def hours(since: int | None) -> int | None:
