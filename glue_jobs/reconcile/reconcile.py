@@ -8,6 +8,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.mirror.synthetic import time_of
 from bucketcast.settings.pipeline import Reconcile
 from glue_jobs import listing
 from glue_jobs.aws import client
@@ -148,7 +149,7 @@ def _document(difference: Difference, bucket: str) -> dict[str, Any]:
     """Return a difference for the result: the bucket's object, and the row."""
     current = row = None
     if difference.size is not None:
-        time = _iso(difference.modified)
+        time = time_of(difference.modified)
         current = {"etag": difference.etag, "size": difference.size, "time": time}
     if difference.row_time is not None:
         time = difference.row_time
@@ -159,8 +160,3 @@ def _document(difference: Difference, bucket: str) -> dict[str, Any]:
         "object": current,
         "row": row,
     }
-
-
-def _iso(modified: int | None) -> str:
-    at = datetime.fromtimestamp((modified or 0) / 1000, UTC)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
