@@ -1,1 +1,1 @@
-"""Whole scans of a generated Inventory report in Parquet, beside DuckDB and polars."""
+"""Whole scans of a generated Inventory report, beside DuckDB; and each job at several sizes."""

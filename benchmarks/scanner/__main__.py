@@ -1,11 +1,11 @@
-"""Whole scans of a generated Inventory report in Parquet, beside DuckDB and polars, in turns.
+"""Whole scans of a generated Inventory report in Parquet, beside DuckDB, in turns.
 
 Each is a process of its own, from its start to its end: Spark with all that a scan does (lease,
-counting, usage, report, state), the others with the same findings and usage written to Parquet.
-`cpu` and `peak` are of the process and its children, the JVM among them.
+counting, usage, report, state), DuckDB with the same findings and usage written to Parquet. `cpu`
+and `peak` are of the process and its children, the JVM among them.
 
 Run: `python -m benchmarks.scanner [--millions 1 10 50] [--rounds 1]`; 50 million rows need 6 GB of
-disk. DuckDB and polars are installed by uv when they are first needed.
+disk. DuckDB is installed by uv when it is first needed.
 """
 
 import argparse
@@ -15,21 +15,20 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import psutil
 
-from benchmarks.scanner.report import BUCKET
-from benchmarks.scanner.spark import QUEUE
-from tests.glue.emulator import Emulator
-from tests.unit.moto_aws import make_state_table
+from benchmarks.scanner.aws import local_aws
+from benchmarks.scanner.model import fit
+from benchmarks.scanner.spark import BUCKET
 
 _SCRATCH: Final = Path(".local/benchmark-scanner").absolute()
 _HERE: Final = Path(__file__).parent
-_HEADINGS: Final = ("rows", "by", "wall s", "cpu s", "peak MB", "times the better")
+_HEADINGS: Final = ("rows", "by", "wall s", "cpu s", "peak MB", "times DuckDB")
 
 
 class Figures(NamedTuple):
@@ -46,13 +45,15 @@ def main() -> None:
     parser.add_argument("--millions", type=int, nargs="+", default=[1, 10, 50], help="rows")
     parser.add_argument("--rounds", type=int, default=1, help="turns; medians are printed")
     arguments = parser.parse_args()
+    os.environ["SPARK_LOCAL_DIRS"] = str(_SCRATCH / "spark")
     print(" | ".join(_HEADINGS))
-    measured = {}
+    measured: dict[float, float] = {}
     for millions in arguments.millions:
-        with _report(millions * 1_000_000) as manifest, _aws() as variables:
-            measured[millions] = _compare(manifest, millions, arguments.rounds, variables)
+        with _report(millions * 1_000_000) as manifest, local_aws(_SCRATCH / "aws") as aws:
+            aws.client("s3").create_bucket(Bucket=BUCKET)
+            measured[millions] = _compare(manifest, millions, arguments.rounds)
     if len(measured) > 2:
-        _print_model(measured)
+        fit(measured)
 
 
 @contextmanager
@@ -61,70 +62,32 @@ def _report(rows: int) -> Iterator[Path]:
     manifest = _SCRATCH / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
     try:
         words = [sys.executable, "-m", "benchmarks.scanner.report", str(manifest), str(rows)]
-        subprocess.run(words, check=True, env=_environment(), capture_output=True)
+        subprocess.run(words, check=True, capture_output=True)
         yield manifest
     finally:
         shutil.rmtree(_SCRATCH, ignore_errors=True)
 
 
-@contextmanager
-def _aws() -> Iterator[Mapping[str, str]]:
-    """Run the local AWS with a state table and a queue; yield the variables that lead there."""
-    emulator = Emulator(_SCRATCH / "aws")
-    emulator.start()
-    try:
-        os.environ |= emulator.variables()
-        make_state_table(emulator.client("dynamodb"))
-        emulator.client("sqs").create_queue(QueueName=QUEUE)
-        emulator.client("s3").create_bucket(Bucket=BUCKET)
-        yield emulator.variables()
-    finally:
-        emulator.stop()
-
-
-def _compare(manifest: Path, millions: int, rounds: int, variables: Mapping[str, str]) -> float:
+def _compare(manifest: Path, millions: int, rounds: int) -> float:
     """Print the figures of one report; return the CPU seconds of our scan."""
     data = manifest.parents[1] / "data"
     uv = [sys.executable, "-m", "uv", "run", "--quiet", "--script"]
     scans: dict[str, Sequence[str]] = {
         "Bucketcast": [sys.executable, "-m", "benchmarks.scanner.spark", str(manifest)],
         "DuckDB": [*uv, str(_HERE / "duckdb_scan.py"), str(data)],
-        "polars": [*uv, str(_HERE / "polars_scan.py"), str(data)],
     }
     figures: dict[str, list[Figures]] = {name: [] for name in scans}
     for _ in range(rounds):
         for name, words in scans.items():
-            figures[name].append(_measure(words, _environment() | variables))
+            figures[name].append(_measure(words))
     medians = {name: _median(of) for name, of in figures.items()}
-    better = min(medians["DuckDB"].wall, medians["polars"].wall)
     for name, (wall, cpu, peak) in medians.items():
         cells = (f"{millions} M", name, f"{wall:.1f}", f"{cpu:.1f}", f"{peak:,}")
-        print(" | ".join((*cells, f"{wall / better:.2f}")), flush=True)
+        print(" | ".join((*cells, f"{wall / medians['DuckDB'].wall:.2f}")), flush=True)
     return medians["Bucketcast"].cpu
 
 
-def _print_model(measured: Mapping[int, float]) -> None:
-    """Print the CPU of our scan as a line through the sizes, and how far off it is.
-
-    The error of what lies beyond the sizes is that of the largest as the others predict it.
-    """
-    sizes = sorted(measured)
-    slope, start = statistics.linear_regression(sizes, [measured[size] for size in sizes])
-    worst = max(abs(start + slope * size - measured[size]) / measured[size] for size in sizes)
-    *others, largest = sizes
-    line = statistics.linear_regression(others, [measured[size] for size in others])
-    predicted = line.intercept + line.slope * largest
-    print(f"CPU s = {start:.1f} + {slope:.2f} per million rows, at most {worst:.0%} off;")
-    print(
-        f"the others predict {predicted:.0f} for {largest} M: {predicted / measured[largest]:.2f}"
-    )
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "SPARK_LOCAL_DIRS": str(_SCRATCH / "spark")}
-
-
-def _measure(words: Sequence[str], environment: Mapping[str, str]) -> Figures:
+def _measure(words: Sequence[str]) -> Figures:
     """Run a scan with a folder of its own."""
     folder = _SCRATCH / "scan"
     shutil.rmtree(folder, ignore_errors=True)
@@ -132,9 +95,7 @@ def _measure(words: Sequence[str], environment: Mapping[str, str]) -> Figures:
     begun = time.perf_counter()
     log = folder.with_name("log")
     with log.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(
-            [*words, str(folder)], env=dict(environment), stdout=output, stderr=output
-        )
+        process = subprocess.Popen([*words, str(folder)], stdout=output, stderr=output)
     cpu: dict[int, float] = {}
     peak = 0
     while process.poll() is None:

@@ -8,12 +8,14 @@ and one lies forty levels deep.
 import hashlib
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.scanner.spark import session
+from pyspark.sql import SparkSession
 
-BUCKET: Final = "uploads"
+from benchmarks.scanner.spark import BUCKET, session
+
 _ROWS_A_FILE: Final = 2_500_000
 _SCHEMA: Final = (
     "message s3.inventory { required binary bucket (UTF8); required binary key (UTF8); "
@@ -44,18 +46,20 @@ _ROWS: Final = """
 """
 
 
-def write(manifest: Path, rows: int) -> None:
-    """Write a report of so many rows: its data files, its manifest and the checksum of that."""
-    spark = session()
+def write(spark: SparkSession, manifest: Path, rows: int, prefix: str = "") -> None:
+    """Write a report of so many rows: its data files, its manifest and the checksum of that.
+
+    Of the rows it lists those whose keys begin with the prefix.
+    """
     data = manifest.parents[1] / "data"
     files = -(-rows // _ROWS_A_FILE)
     query = _ROWS.format(bucket=BUCKET, rows=rows, keys=rows // 2, files=files)
-    spark.sql(query).write.parquet(data.as_uri())
-    spark.stop()
+    listed = spark.sql(query)
+    listed.where(listed.key.startswith(prefix)).write.parquet(data.as_uri())
     document = {
         "sourceBucket": BUCKET,
         "version": "2016-11-30",
-        "creationTimestamp": "1767315600000",
+        "creationTimestamp": str(time.time_ns() // 1_000_000),
         "fileFormat": "Parquet",
         "fileSchema": _SCHEMA,
         "files": [
@@ -78,4 +82,5 @@ def _md5(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), int(sys.argv[2]))
+    with session() as started:
+        write(started, Path(sys.argv[1]), int(sys.argv[2]))

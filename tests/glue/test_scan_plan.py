@@ -1,10 +1,10 @@
 """What a whole scan makes Spark do: reads of the source, exchanges and jobs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,6 +13,7 @@ from bucketcast.settings.pipeline import Scan, parse
 from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
 from tests.glue.inventories import Row, write
+from tests.glue.stages import finished_stages, jobs
 
 KEYS: Final = [Row("uploads", f"data/{nth % 200:03}/{nth:05}", "v") for nth in range(20_000)]
 VERSIONS: Final = [Row("uploads", "hot/key", f"v{nth}", nth == 0) for nth in range(1_500)]
@@ -72,22 +73,3 @@ def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work
     records = sum(stage.inputRecords() for stage in stages)
     shuffled = [stage.shuffleWriteRecords() for stage in stages if stage.shuffleWriteRecords()]
     return Work(records / len(rows), sum(shuffled) / len(rows), len(shuffled), len(new))
-
-
-def jobs(spark: SparkSession) -> Iterator[Any]:
-    """Yield all jobs of the session, the oldest first."""
-    context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
-    found = context.statusStore().jobsList(None)
-    yield from sorted(
-        (found.apply(nth) for nth in range(found.size())), key=lambda job: job.jobId()
-    )
-
-
-def finished_stages(spark: SparkSession, jobs: Sequence[Any]) -> list[Any]:
-    """Return the stages of jobs, once where jobs share one, without those that were skipped."""
-    store = spark.sparkContext._jsc.sc().statusStore()
-    ids = [job.stageIds() for job in jobs]
-    distinct = {stages.apply(nth) for stages in ids for nth in range(stages.size())}
-    stages = [store.lastStageAttempt(stage) for stage in sorted(distinct)]
-    return [stage for stage in stages if str(stage.status()) == "COMPLETE"]
