@@ -27,6 +27,7 @@ from moto import mock_aws
 from benchmarks import events
 from bucketcast.config import load
 from bucketcast.cost import calls
+from bucketcast.limits import SQS_CALL_MESSAGES
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast_cdk import Bucketcast
@@ -113,7 +114,7 @@ class MeteredStack:
         quiet = function.get("LoggingConfig", {}).get("SystemLogLevel") == "WARN"
         self.units["logs"] += 0 if quiet else _LAMBDA_LINES
         self.units["sqs"] += sum(calls.billed(len(record["body"])) for record in records)
-        self.units["sqs"] += math.ceil(len(records) / calls.MESSAGES_A_CALL)
+        self.units["sqs"] += math.ceil(len(records) / SQS_CALL_MESSAGES)
 
     def receive(self, queue: str) -> Iterator[list[Mapping[str, Any]]]:
         """Yield the messages of a queue, up to ten at a time, and delete them."""

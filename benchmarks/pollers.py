@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 from benchmarks.profiles import Case
 from bucketcast.cost import calls
-from bucketcast.cost.calls import BATCH_SECONDS, MESSAGES_A_CALL, POLLERS, RECEIVE_SECONDS
-from bucketcast.limits import BATCH_MESSAGES, INGEST_WINDOW_MESSAGES
+from bucketcast.cost.calls import BATCH_SECONDS, POLLERS, RECEIVE_SECONDS
+from bucketcast.limits import BATCH_MESSAGES, INGEST_WINDOW_MESSAGES, SQS_CALL_MESSAGES
 from bucketcast.terminal.output import plain
 
 CASES = tuple(
@@ -55,14 +55,14 @@ def simulate(rate: float, window: float, messages: int = 20_000) -> Seen:
         due = [each for each in waiting if each.batch and now >= each.opened + window]
         for poller in due:
             waiting.remove(poller)
-            batches, deletes = batches + 1, deletes - (-poller.batch // MESSAGES_A_CALL)
+            batches, deletes = batches + 1, deletes - (-poller.batch // SQS_CALL_MESSAGES)
             poller.batch = 0
             heapq.heappush(busy, (now + BATCH_SECONDS - RECEIVE_SECONDS, next(number), poller))
         chance.shuffle(waiting)
         while queued and waiting:
             poller = waiting.pop()
             poller.opened = poller.opened if poller.batch else now
-            taken = min(queued, MESSAGES_A_CALL)
+            taken = min(queued, SQS_CALL_MESSAGES)
             queued, received, receives = queued - taken, received + taken, receives + 1
             poller.batch += taken
             heapq.heappush(busy, (now + RECEIVE_SECONDS, next(number), poller))

@@ -7,15 +7,16 @@ While they cannot be read, or the target is off, its messages wait.
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import targets, telemetry
 from bucketcast.aws import function_clients, secrets
+from bucketcast.delivery import dead_letters
 from bucketcast.delivery.breaker import Breaker
 from bucketcast.delivery.consumer import Consumer
-from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import message
 from bucketcast.delivery.policy import Policy
@@ -100,8 +101,8 @@ class DynamicTargets:
         return Engine(self._consumer(target.arn, target.queue), work)
 
     def _consumer(self, arn: str, queue: str) -> Consumer:
-        dead = DeadLetters(arn, self._queue(dead_of(queue)))
-        return Consumer(self._queue(queue), dead.write)
+        dead = self._queue(dead_of(queue))
+        return Consumer(self._queue(queue), partial(dead_letters.write, queue=dead, target=arn))
 
     def _connector(self, kind: type[Target], target: DynamicTarget) -> Connect:
         def settings(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - a connection calls it so

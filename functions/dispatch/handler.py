@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from zlib import crc32
 
 from bucketcast import targets, telemetry
 from bucketcast.aws import function_clients, secrets
+from bucketcast.delivery import dead_letters
 from bucketcast.delivery.breaker import Breaker, LocalStore
 from bucketcast.delivery.consumer import Consumer
-from bucketcast.delivery.dead_letters import DeadLetters
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import message
 from bucketcast.delivery.policy import Policy
@@ -32,8 +32,10 @@ def build(
     kind.preload()
     arn = TargetArn(settings.id, kind.arn_type).arn
     sqs = function_clients.client("sqs")
-    dead = DeadLetters(arn, Queue(settings.dead_queue_url, sqs))
-    own = Consumer(Queue(settings.queue_url, sqs), dead.write)
+    dead = Queue(settings.dead_queue_url, sqs)
+    own = Consumer(
+        Queue(settings.queue_url, sqs), partial(dead_letters.write, queue=dead, target=arn)
+    )
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
     table = environ.get("BUCKETCAST_STATE_TABLE")
     client = cache(lambda: function_clients.client("dynamodb", function_clients.OPTIONAL_CALL))

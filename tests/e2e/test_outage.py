@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bucketcast import sources
-from bucketcast.delivery.dead_letters import DeadLetters, letter, of_event
+from bucketcast.delivery.dead_letters import letter, of_event, write
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
@@ -89,7 +89,7 @@ def bury(system: System, fare: Mapping[str, Any]) -> tuple[str, str]:
     for number, reason in enumerate([*[ALIKE] * GROUP, *[REASON] * LETTERS]):
         (event,) = sources.events(message(record(f"old-{number}")))
         letters.append(of_event(Delivery("rule", event), History(), "Rejected", reason))
-    assert DeadLetters(fare["arn"], Queue(queue, system.sqs)).write(letters) == set()
+    assert write(letters, Queue(queue, system.sqs), fare["arn"]) == set()
     attributes = letter(letters[0], fare["arn"]).legal_attributes
     return queue, Letter("", "", "", 0, attributes=attributes).group
 

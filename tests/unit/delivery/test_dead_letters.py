@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from bucketcast.delivery.compression import decompress
-from bucketcast.delivery.dead_letters import Dead, DeadLetters, of_event
+from bucketcast.delivery.dead_letters import Dead, of_event, write
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
@@ -26,7 +26,7 @@ REDRIVEN = '{"redriven":true}'
 
 def written(sqs: "SQSClient", *dead: Dead) -> list[dict[str, Any]]:
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
-    assert DeadLetters(ARN, Queue(url, sqs)).write(dead) == set()
+    assert write(dead, Queue(url, sqs), ARN) == set()
     return received(sqs, url)
 
 
@@ -55,7 +55,7 @@ def test_dead_letter_holds_the_original_and_the_data_of_a_redrive(sqs: "SQSClien
 def test_dead_letter_of_ingest_names_its_destination(sqs: "SQSClient") -> None:
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
     dead = Dead("body", History(to=ARN), "Retryable", "full")
-    assert DeadLetters("", Queue(url, sqs)).write([dead]) == set()
+    assert write([dead], Queue(url, sqs)) == set()
     assert received(sqs, url)[0]["texts"]["target"] == ARN
 
 
@@ -126,10 +126,10 @@ def test_each_is_a_group_of_its_own_in_a_fifo_queue(sqs: "SQSClient") -> None:
     """Of one group SQS would show the first only, until they are gone."""
     url = sqs.create_queue(QueueName="dead.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     dead = [Dead("same", History(), "", "why")] * 3
-    assert DeadLetters(ARN, Queue(url, sqs)).write(dead) == set()
+    assert write(dead, Queue(url, sqs), ARN) == set()
     assert len({each["Attributes"]["MessageGroupId"] for each in received(sqs, url)}) == 3
 
 
 def test_refused_dead_letters_are_logged(sqs: "SQSClient") -> None:
     missing = Queue("https://sqs.eu-west-1.amazonaws.com/123456789012/none", sqs)
-    assert DeadLetters(ARN, missing).write([Dead("a", History(), "", "why")] * 2) == {0, 1}
+    assert write([Dead("a", History(), "", "why")] * 2, missing, ARN) == {0, 1}

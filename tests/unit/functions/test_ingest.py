@@ -125,16 +125,6 @@ def ingest(
     return Ingest(module.build(environ), Rules(state_table, dynamodb), sqs, urls, s3)
 
 
-def test_keys_that_grow_by_the_same_piece_are_warned_of(
-    ingest: Ingest, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    ingest.put()
-    assert ingest(message(record("thumbs/thumbs/thumbs/cat.jpg"))) == []
-    assert "a loop, which costs money" in caplog.text
-    assert "thumbs" not in str([vars(each) for each in caplog.records])
-    assert '"LoopsSuspected":1' in capsys.readouterr().out
-
-
 def test_broken_message_is_dead_lettered_with_its_reason(ingest: Ingest) -> None:
     ingest.put()
     rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
@@ -268,10 +258,7 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     assert counters.read_triggered() == 6
 
 
-@pytest.mark.parametrize(
-    "report",
-    ["delivery.tracing.received", "rules.loops.suspected_buckets", "telemetry._write"],
-)
+@pytest.mark.parametrize("report", ["delivery.tracing.received", "telemetry._write"])
 def test_a_report_that_fails_holds_up_no_event(
     ingest: Ingest,
     monkeypatch: pytest.MonkeyPatch,

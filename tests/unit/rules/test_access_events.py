@@ -5,16 +5,15 @@ import pytest
 from bucketcast.notifications.eventbridge import access_pattern
 from bucketcast.rules.access_events import NAMES, api_calls, hint, not_logged
 from bucketcast.rules.sent_events import notified_events
-from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
+from bucketcast.sources.cloudtrail import CALLS
 
 READS = "s3:ObjectAccessed:*"
 GET, HEAD = "s3:ObjectAccessed:Get", "s3:ObjectAccessed:Head"
 
 
 def test_names_are_all_events_of_cloudtrail_that_s3_does_not_notify_of() -> None:
-    of_calls = {*OBJECT_CALLS.values(), *BUCKET_CALLS.values()}
     assert notified_events("s3:ObjectRetention:Put")
-    assert sorted(NAMES.values()) == sorted(of_calls - {"s3:ObjectCreated:PutRetention"})
+    assert sorted(NAMES.values()) == sorted({*CALLS.values()} - {"s3:ObjectCreated:PutRetention"})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 from zlib import crc32
@@ -12,7 +13,7 @@ import msgspec
 from bucketcast.delivery.breaker import Breaker, BreakerStore, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.consumer import Consumer
-from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.dead_letters import write
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.delivery.messages import Item, message
@@ -205,8 +206,8 @@ class Delivering:
     def _environment(self) -> Handler:
         """What Lambda begins: of the others it knows what the table holds alone."""
         client: Any = self.simulation.sqs
-        dead = DeadLetters(self.arn, Queue(self.dead.name, client))
-        own = Consumer(Queue(self.queue.name, client), dead.write)
+        dead = partial(write, queue=Queue(self.dead.name, client), target=self.arn)
+        own = Consumer(Queue(self.queue.name, client), dead)
         engine, counters = Engine(own, self.work()), self.make_counters()
 
         def handler(event: Any, context: Any) -> dict[str, Any]:

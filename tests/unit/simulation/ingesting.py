@@ -1,10 +1,11 @@
 """The real way from the ingress queue to targets' queues, on the simulated clock."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from bucketcast.delivery.consumer import Consumer
-from bucketcast.delivery.dead_letters import DeadLetters
+from bucketcast.delivery.dead_letters import write
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.messages import message as received
@@ -80,9 +81,9 @@ class Ingesting:
 
     def environment(self) -> Handler:
         client: Any = self.simulation.sqs
-        dead = DeadLetters("", Queue(self.dead.name, client))
+        dead = Queue(self.dead.name, client)
         fanout = self.fanout(client)
-        own = Consumer(Queue(self.ingress.name, client), dead.write)
+        own = Consumer(Queue(self.ingress.name, client), partial(write, queue=dead))
         intake = Intake(self.look_up, self.facts(), fanout)
         engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.delivery.dead_letters import Dead, DeadLetters
+from bucketcast.delivery.dead_letters import Dead, write
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
@@ -112,7 +112,7 @@ def test_get_shows_radosgw_admins_fields_without_the_login(run: Run, aws: MotoAw
 
 def dead_letter(aws: MotoAws, url: str, body: str) -> None:
     letter = Dead(body, History(), "Rejected", "no")
-    assert not DeadLetters("t", Queue(url, aws.sqs)).write([letter])
+    assert not write([letter], Queue(url, aws.sqs), "t")
 
 
 def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:

@@ -11,7 +11,7 @@ from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.bucket import Bucket
 from bucketcast.config.deployable import deploy_errors
-from bucketcast.config.function import ALL, DynamicOptions
+from bucketcast.config.function import DynamicOptions
 from bucketcast.config.gateway import GatewayOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import Deployment
@@ -38,11 +38,6 @@ TABLES: Final[Mapping[str, type[Any]]] = {
 """The tables that exist once, without a name below them."""
 _OPTIONAL: Final = ("alarms", "pipeline")
 """Tables whose presence makes what they configure."""
-_LOCAL: Final[Mapping[str, Mapping[str, str]]] = {
-    "": {"object_facts": "all"},
-    "dynamic_targets": {"kinds": ALL},
-}
-"""The defaults of a local deploy, by table."""
 
 
 class Reader:
@@ -65,7 +60,10 @@ class Reader:
             events = {name: bucket.access_events for name, bucket in buckets.items()}
             tables.notes += trail.notes(options["trail"], events)
         reader = TargetReader(tables, self._folder, stack.object_facts)
-        if stack.object_facts == "off" and self._wants_facts(options["topics"]):
+        topics: TopicOptions | None = options["topics"]
+        # Topics want facts by default; what the file itself asks for is meant.
+        asks = topics is not None and topics.facts and "facts" in self._document.get("topics", {})
+        if stack.object_facts == "off" and asks:
             tables.errors.append(ingest.facts_error("topics.facts"))
         target_configs = tuple(reader.read(self._document, self._environ))
         scans = dict(self._scans(options["pipeline"]))
@@ -105,32 +103,24 @@ class Reader:
         table = {key: value for key, value in self._document.items() if key in keys}
         if sync := self._environ.get("MINIO_API_SYNC_EVENTS"):
             table["sync_events"] = sync
-        options: StackOptions | None = self._options(StackOptions, table, "")
+        options: StackOptions | None = self._tables.options(StackOptions, table, "")
         for key in (key for key in self._document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._tables.error(key, "unknown key", allowed)
         # With all facts allowed, targets that want some add no second error.
         return options or read(StackOptions, {"object_facts": "all"})
 
-    def _options(self, declared: type[Any], table: Any, where: str) -> Any:
-        defaults = _LOCAL.get(where) if self._tables.local else None
-        return self._tables.options(declared, table, where, defaults)
-
     def _table_options(self, name: str, declared: type[Any]) -> Any:
         """Return the options of a table; None if there are errors, or if it is not there."""
         if name in _OPTIONAL and name not in self._document:
             return None
-        return self._options(declared, self._document.get(name, {}), name)
-
-    def _wants_facts(self, topics: TopicOptions | None) -> bool:
-        """Return True if the file itself asks for the facts that topics have by default."""
-        return topics is not None and topics.facts and "facts" in self._document.get("topics", {})
+        return self._tables.options(declared, self._document.get(name, {}), name)
 
     def _buckets(self) -> Iterator[tuple[str, Bucket]]:
         for name, table in self._tables.subtables(self._document, "bucket").items():
             where = f"bucket.{name}"
             self._check_bucket(name, where)
-            bucket = self._options(Bucket, table, where)
+            bucket = self._tables.options(Bucket, table, where)
             if bucket is not None:
                 yield name, bucket
 

@@ -53,12 +53,16 @@ def render() -> str:
     for title, declared, variables in sections():
         options = page.own_first(declared)
         if not variables:
-            parts += [_heading(title), _list(options, _required(options))]
+            required = [key for key, option in options.items() if option.required]
+            parts += [_heading(title), _list(options, required)]
             continue
         kind = title.removeprefix("[notify_").removesuffix(".ID]")
         if kind == targets.kinds()[0]:
             parts += ["## `[notify_KIND.ID]`, nearly every target", _list(common, [])]
-        own = {key: option for key, option in options.items() if not _alike(option, common)}
+        alike = {
+            key for key in common if key in options and _text(options[key]) == _text(common[key])
+        }
+        own = {key: option for key, option in options.items() if key not in alike}
         parts += [
             _heading(title),
             f"See [its page](targets/{kind}.md).{_lacks(options, common)}",
@@ -79,10 +83,6 @@ def _common() -> dict[str, Option]:
     }
 
 
-def _alike(option: Option, common: Mapping[str, Option]) -> bool:
-    return option.key in common and _text(option) == _text(common[option.key])
-
-
 def _text(option: Option) -> str:
     return f"{option.key}{_describe(option, needed=False)}"
 
@@ -94,10 +94,6 @@ def _lacks(options: Mapping[str, Option], common: Mapping[str, Option]) -> str:
 
 def _heading(title: str) -> str:
     return f"## `{title}`" if title.startswith("[") else f"## {title}"
-
-
-def _required(options: Mapping[str, Option]) -> list[str]:
-    return [key for key, option in options.items() if option.required]
 
 
 def _list(options: Mapping[str, Option], needed: list[str]) -> str:

@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from bucketcast.config.function import ALL
 from bucketcast.errors import ConfigError
 from bucketcast.settings.options import options_of, read, validation_errors
 from bucketcast.settings.types import REFERENCE
 
+_LOCAL: Final[Mapping[str, Mapping[str, str]]] = {
+    "": {"object_facts": "all"},
+    "dynamic_targets": {"kinds": ALL},
+}
+"""The defaults of a local deploy, by table."""
 _WORDS: Final = {dict: "a table", float: "a number with decimals"}
 
 
@@ -21,12 +27,10 @@ class Tables:
     def error(self, key: str, found: str, allowed: str) -> None:
         self.errors.append(ConfigError(key, found, allowed))
 
-    def options(
-        self, declared: type[Any], table: Any, where: str, defaults: Mapping[str, str] | None = None
-    ) -> Any:
-        """Return a table's options, None if there are errors; `defaults` are for unset ones."""
+    def options(self, declared: type[Any], table: Any, where: str) -> Any:
+        """Return a table's options, None if there are errors."""
         values = self.values(table, where)
-        for key, text in (defaults or {}).items():
+        for key, text in _LOCAL.get(where, {}).items() if self.local else ():
             values[key] = values.get(key) or text
         return self.parse(declared, values, where)
 

@@ -3,10 +3,8 @@
 import math
 from typing import Final
 
-from bucketcast.limits import BATCH_MESSAGES, INGEST_WINDOW_MESSAGES
+from bucketcast.limits import BATCH_MESSAGES, INGEST_WINDOW_MESSAGES, SQS_CALL_MESSAGES
 
-MESSAGES_A_CALL: Final = 10
-"""Messages that one call of SQS receives or deletes at most."""
 POLLERS: Final = 5
 """Pollers that Lambda has for a queue, also for an idle one."""
 POLL_SECONDS: Final = 20
@@ -37,7 +35,7 @@ def received_together(rate: float, window: float) -> float:
     A poll ends with the first message that arrives, also within a window.
     """
     busy = RECEIVE_SECONDS if window else BATCH_SECONDS
-    return max(1.0, min(rate * busy / POLLERS, MESSAGES_A_CALL))
+    return max(1.0, min(rate * busy / POLLERS, SQS_CALL_MESSAGES))
 
 
 def deleted_together(messages: float) -> float:
@@ -45,7 +43,7 @@ def deleted_together(messages: float) -> float:
 
     The last call of a batch has half as many as the others.
     """
-    return messages / max(1.0, messages / MESSAGES_A_CALL + 0.5)
+    return messages / max(1.0, messages / SQS_CALL_MESSAGES + 0.5)
 
 
 def billed(size: float) -> int:

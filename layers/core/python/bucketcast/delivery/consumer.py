@@ -48,11 +48,7 @@ class Consumer:
         self.dead_letter = dead_letter
 
     def send(self, messages: Sequence[Outgoing]) -> set[int]:
-        try:
-            return set(self._own.send(messages))
-        except SQS_ERRORS as error:
-            logger.error("SQS did not take messages", queue=self._own.url, reason=str(error))
-            return set(range(len(messages)))
+        return self._own.try_send(messages)
 
     def postpone(self, pauses: Mapping[str, int]) -> None:
         try:

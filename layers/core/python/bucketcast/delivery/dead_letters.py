@@ -15,9 +15,8 @@ import msgspec
 from bucketcast.delivery.compression import compress, decompress
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.policy import ATTRIBUTE, History
-from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue, escaped
+from bucketcast.delivery.queue import Outgoing, Queue, escaped
 from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
-from bucketcast.telemetry import logger
 
 _wrapper = msgspec.json.Decoder(dict[str, str])
 
@@ -47,21 +46,12 @@ def of_event(
     return Dead(body, history, error, reason, delivery.rule, answer)
 
 
-class DeadLetters:
-    """The dead-letter queue of a `target`, which is an ARN, or "" for that of ingest."""
+def write(dead: Sequence[Dead], queue: Queue, target: str = "") -> set[int]:
+    """Send dead letters to a queue; return the indexes of those that SQS did not take.
 
-    def __init__(self, target: str, queue: Queue) -> None:
-        self._target = target
-        self._queue = queue
-
-    def write(self, dead: Sequence[Dead]) -> set[int]:
-        """Send dead letters; return the indexes of those that SQS did not take."""
-        letters = [letter(entry, self._target or entry.history.to) for entry in dead]
-        try:
-            return set(self._queue.send(letters)) if letters else set()
-        except SQS_ERRORS as error:
-            logger.error("SQS took no dead letters", queue=self._queue.url, reason=str(error))
-            return set(range(len(letters)))
+    `target` is an ARN, "" where each message's history tells it.
+    """
+    return queue.try_send([letter(entry, target or entry.history.to) for entry in dead])
 
 
 def letter(dead: Dead, target: str = "") -> Outgoing:

@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from bucketcast.delivery.policy import ATTRIBUTE, History, batches, keeps_order
 from bucketcast.delivery.queue_names import encryption, order
 from bucketcast.limits import MESSAGE_BYTES, SQS_CALL_MESSAGES
+from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -122,6 +123,14 @@ class Queue:
             sent_some = sent_some or len(refused) < len(indexes)
             failed |= {index: refusal.reason for index, refusal in refused.items()}
         return failed
+
+    def try_send(self, messages: Sequence[Outgoing]) -> set[int]:
+        """Send messages; return the indexes of those that SQS did not take, or did not answer."""
+        try:
+            return set(self.send(messages))
+        except SQS_ERRORS as error:
+            logger.error("SQS did not take messages", queue=self.url, reason=str(error))
+            return set(range(len(messages)))
 
     def _send_twice(
         self, messages: Sequence[Outgoing], indexes: Sequence[int]

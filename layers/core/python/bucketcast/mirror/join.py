@@ -12,6 +12,7 @@ import msgspec
 from bucketcast.event import padded, to_millis
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register, RegisterUpdate
 from bucketcast.mirror.rows import read
+from bucketcast.shapes import minio
 
 HIDDEN = msgspec.Raw(b"null")
 """The document of a put that a removal hides: no later event can show it again."""
@@ -210,29 +211,28 @@ def keep_row(entry: RegisterUpdate, document: bytes, row: bytes) -> tuple[Regist
     version = stored.version_id or UNVERSIONED
     if (version, stored.etag) != (entry.version, entry.event.etag):
         return entry, document
-    record = _members(_list(_members(msgspec.Raw(row))["Records"])[0])
-    s3 = _members(record["s3"])
-    object_ = _members(s3["object"])
-    object_["sequencer"] = msgspec.Raw(msgspec.json.encode(entry.event.sequencer))
-    s3["object"] = msgspec.Raw(msgspec.json.encode(object_))
-    record["s3"] = msgspec.Raw(msgspec.json.encode(s3))
-    kept = msgspec.json.encode({"Records": (record,)})
-    return msgspec.structs.replace(entry, time=stored.time), kept
+    kept = minio.changed(_record(row), "sequencer", entry.event.sequencer)
+    return msgspec.structs.replace(entry, time=stored.time), _document(kept)
 
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _list = msgspec.json.Decoder(tuple[msgspec.Raw]).decode
 
 
+def _record(document: bytes | msgspec.Raw) -> msgspec.Raw:
+    """Return the one record in a document."""
+    return _list(_members(document)["Records"])[0]
+
+
+def _document(record: msgspec.Raw) -> bytes:
+    return msgspec.json.encode({"Records": (record,)})
+
+
 def object_of(document: msgspec.Raw) -> msgspec.Raw:
     """Return the object in a document, byte for byte."""
-    return _members(_members(_list(_members(document)["Records"])[0])["s3"])["object"]
+    return minio.object_of(_record(document))
 
 
 def _merge_overlay(overlay: msgspec.Raw, put: msgspec.Raw) -> bytes:
     """Return the overlay's record with the put's object: an overlay has no size."""
-    record = _members(_list(_members(overlay)["Records"])[0])
-    s3 = _members(record["s3"])
-    s3["object"] = object_of(put)
-    record["s3"] = msgspec.Raw(msgspec.json.encode(s3))
-    return msgspec.json.encode({"Records": (record,)})
+    return _document(minio.with_object(_record(overlay), object_of(put)))

@@ -57,22 +57,9 @@ def created(
     """
     etag = listed.etag or ""
     operation = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
-    event = _reparse(
-        Event(
-            name=f"s3:ObjectCreated:{operation}",
-            bucket=listed.bucket,
-            key=listed.key,
-            time=time or time_of(listed.modified),
-            sequencer=sequencer,
-            stored=msgspec.Raw(),
-            # MinIO's value for an unknown size; without it, the size would be read as 0.
-            size=-1 if listed.size is None else listed.size,
-            etag=etag,
-            version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
-            user_agent=AGENT + by,
-            **facts,
-        )
-    )
+    # MinIO's value for an unknown size; without it, the size would be read as 0.
+    more = {"size": -1 if listed.size is None else listed.size, "etag": etag, **facts}
+    event = _event(listed, f"s3:ObjectCreated:{operation}", sequencer, time, by, more)
     # Conditions need these, and MinIO's record cannot hold all of them.
     return msgspec.structs.replace(
         event,
@@ -94,18 +81,7 @@ def removed(
 
     It is about any version unless the object names one.
     """
-    return _reparse(
-        Event(
-            name=name,
-            bucket=listed.bucket,
-            key=listed.key,
-            time=time or time_of(listed.modified),
-            sequencer=sequencer,
-            stored=msgspec.Raw(),
-            version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
-            user_agent=f"{AGENT}backfill",
-        )
-    )
+    return _event(listed, name, sequencer, time, "backfill", NOTHING_MORE)
 
 
 def marked(listed: Object) -> Event:
@@ -120,8 +96,21 @@ def just_after(order: tuple[str, str]) -> tuple[str, str]:
     return sequencer, _iso(at)
 
 
-def _reparse(event: Event) -> Event:
-    """Return the event as it is parsed from MinIO's record of it."""
+def _event(
+    listed: Object, name: str, sequencer: str, time: str, by: str, more: Mapping[str, Any]
+) -> Event:
+    """Return an event of an object as it is parsed from MinIO's record of it."""
+    event = Event(
+        name=name,
+        bucket=listed.bucket,
+        key=listed.key,
+        time=time or time_of(listed.modified),
+        sequencer=sequencer,
+        stored=msgspec.Raw(),
+        version_id=None if listed.version_id == UNVERSIONED else listed.version_id,
+        user_agent=AGENT + by,
+        **more,
+    )
     return minio.parse(msgspec.Raw(encode(record(event))))
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED, FAMILIES, expand, from_words
-from bucketcast.sources.cloudtrail import BUCKET_CALLS, OBJECT_CALLS
+from bucketcast.sources.cloudtrail import CALLS
 
 PRICE: Final = "$1.00 per million calls logged, failed ones too"
 NAMES: Final = MappingProxyType(
@@ -32,8 +32,7 @@ _DEFAULT: Final = frozenset(from_words("put,delete,get"))
 
 def api_calls(events: Collection[str]) -> list[str]:
     """Return the S3 API calls whose events these are."""
-    names = {**OBJECT_CALLS, **BUCKET_CALLS}
-    return [call for call, name in names.items() if name in events]
+    return [call for call, name in CALLS.items() if name in events]
 
 
 def not_logged(events: Iterable[str], logged: Collection[str]) -> list[str]:

@@ -221,19 +221,27 @@ def log(event: Event) -> bytes:
 def listen_line(event: Event) -> bytes:
     """Return a line of the listen stream: like `records`, with the key unencoded."""
     if event.dialect == "minio":
-        plain = _with_key(msgspec.json.format(event.record, indent=-1), event.key)
+        plain = changed(msgspec.json.format(event.record, indent=-1), "key", event.key)
         return encode(_Records((plain,))) + b"\n"
     return encode(_Records((_record(event, event.key),))) + b"\n"
 
 
-def _with_key(raw: bytes | msgspec.Raw, key: str) -> msgspec.Raw:
-    """Return a record of MinIO's with another key; the rest stays as it came."""
-    # Only the levels around the key are decoded: others may hold values that cannot be.
+def changed(raw: bytes | msgspec.Raw, name: str, value: str) -> msgspec.Raw:
+    """Return a record of MinIO's with another value in its object; the rest stays as it came."""
+    return with_object(raw, _raw(_fields.decode(object_of(raw)) | {name: _raw(value)}))
+
+
+def object_of(raw: bytes | msgspec.Raw) -> msgspec.Raw:
+    """Return the object in a record, byte for byte."""
+    return _fields.decode(_fields.decode(raw)["s3"])["object"]
+
+
+def with_object(raw: bytes | msgspec.Raw, object_: msgspec.Raw) -> msgspec.Raw:
+    """Return a record with another object; the rest stays as it came."""
+    # Only the levels around the object are decoded: others may hold values that cannot be.
     record = _fields.decode(raw)
     entity = _fields.decode(record["s3"])
-    fields = _fields.decode(entity["object"])
-    fields["key"] = _raw(key)
-    entity["object"] = _raw(fields)
+    entity["object"] = object_
     record["s3"] = _raw(entity)
     return _raw(record)
 

@@ -16,7 +16,7 @@ from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
 
 TYPE = b'"AWS API Call via CloudTrail"'
 """The `detail-type` of such a call."""
-OBJECT_CALLS = MappingProxyType(
+CALLS = MappingProxyType(
     {
         "GetObject": "s3:ObjectAccessed:Get",
         "HeadObject": "s3:ObjectAccessed:Head",
@@ -25,11 +25,12 @@ OBJECT_CALLS = MappingProxyType(
         "GetObjectAttributes": "s3:ObjectAccessed:Attributes",
         "PutObjectLegalHold": "s3:ObjectCreated:PutLegalHold",
         "PutObjectRetention": "s3:ObjectCreated:PutRetention",
+        # management events; the others are data events, which cost money
+        "CreateBucket": BUCKET_CREATED,
+        "DeleteBucket": BUCKET_REMOVED,
     }
 )
-"""MinIO's name by the API call; these are data events, which cost money."""
-BUCKET_CALLS = MappingProxyType({"CreateBucket": BUCKET_CREATED, "DeleteBucket": BUCKET_REMOVED})
-"""MinIO's name by the API call; these are management events."""
+"""MinIO's name by the API call."""
 
 
 class _Session(msgspec.Struct, gc=False):
@@ -85,8 +86,7 @@ def events(body: str) -> list[Event]:
         detail = _envelope.decode(raw).detail
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadEvent(f"broken CloudTrail event: {error}") from None
-    call = detail.event_name
-    name = OBJECT_CALLS.get(call) or BUCKET_CALLS.get(call)
+    name = CALLS.get(detail.event_name)
     request = detail.request_parameters
     if not name or detail.error_code:
         return []

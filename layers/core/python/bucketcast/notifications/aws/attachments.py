@@ -251,9 +251,7 @@ class Attachments:
             raise BucketcastError(str(error)) from None
         except AwsError as error:
             hint = self._hint(bucket) if "validate" in str(error) else ""
-            text = f"{error}{hint}; {bucket} is as it was"
+            error.args = (f"{error}{hint}; {bucket} is as it was",)
             if hint:
-                raise BucketcastError(text) from None
-            raise AwsError(
-                text, silent=error.silent, denied=error.denied, code=error.code
-            ) from None
+                raise BucketcastError(*error.args) from None
+            raise
