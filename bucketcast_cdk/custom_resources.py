@@ -48,6 +48,7 @@ class CustomResources:
             context,
             name=self.name,
             folder="custom_resources",
+            layers=context.assets.shared(),
             environment={},
             memory=256,
             timeout=_TIMEOUT,

@@ -49,6 +49,7 @@ class Ingest(Construct):
             context,
             name=f"{self._stack}-ingest",
             folder="ingest",
+            layers=context.assets.shared(),
             environment={
                 "BUCKETCAST_STATE_TABLE": self.table.table_name,
                 "BUCKETCAST_TARGET_QUEUES": self.target_queues,

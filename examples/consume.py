@@ -130,31 +130,29 @@ def elasticsearch(url: str, index: str, username: str = "", password: str = "") 
 def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str = "") -> None:
     """Read a topic of Kafka from its beginning, without committing offsets.
 
-    .venv/bin/pip install confluent-kafka
+    .venv/bin/pip install kafka-python
     .venv/bin/python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
     """
-    import confluent_kafka as client
+    import logging
 
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
-    login |= {"sasl.username": sasl_username, "sasl.password": sasl_password}
-    options = {"bootstrap.servers": brokers, "group.id": "none", "enable.auto.commit": False}
-    options["log_level"] = 0  # without a broker 20 lines a second
-    consumer = client.Consumer(options | (login if sasl_username else {}))
-    missing = client.KafkaError.UNKNOWN_TOPIC_OR_PART, client.KafkaError.LEADER_NOT_AVAILABLE
+    from kafka import KafkaConsumer, TopicPartition
+
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # without a broker many lines a second
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    login |= {"sasl_plain_username": sasl_username, "sasl_plain_password": sasl_password}
+    consumer = KafkaConsumer(
+        bootstrap_servers=brokers.split(","),
+        enable_auto_commit=False,
+        **(login if sasl_username else {}),
+    )
     waiting(topic)
-    while (metadata := consumer.list_topics(topic, timeout=5).topics[topic]).error:
-        if metadata.error.code() not in missing:
-            raise client.KafkaException(metadata.error)
+    while not (numbers := consumer.partitions_for_topic(topic)):
         time.sleep(1)
-    beginning = client.OFFSET_BEGINNING
-    partitions = [client.TopicPartition(topic, number, beginning) for number in metadata.partitions]
+    partitions = [TopicPartition(topic, number) for number in numbers]
     consumer.assign(partitions)
-    while True:
-        message = consumer.poll(1)
-        if message and message.error():
-            raise client.KafkaException(message.error())
-        if message:
-            show(message.value())
+    consumer.seek_to_beginning(*partitions)
+    for message in consumer:
+        show(message.value)
 
 
 def mqtt(

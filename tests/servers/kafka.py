@@ -8,12 +8,12 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
@@ -32,6 +32,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 from cryptography.hazmat.primitives import serialization
+from kafka import KafkaConsumer, TopicPartition
 
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, find_program, ports
@@ -97,7 +98,6 @@ _TIMEOUT = 60.0
 _REQUEST_TIMEOUT = 5.0
 """The time limit of one request of an administrator, which is then repeated."""
 _QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 100}
-_READING = {"group.id": "tests", "enable.auto.commit": False, "fetch.wait.max.ms": 20}
 _ANYTHING: Any = None
 _EVERY_ACL = AclBindingFilter(
     ResourceType.ANY,
@@ -190,29 +190,27 @@ class KafkaServer(Server):
     def received(self, destination: str = "") -> list[Arrival]:
         return [
             Arrival(
-                body=message.value() or b"",
-                key=(message.key() or b"").decode(),
-                headers=_headers(message),
+                body=message.value or b"",
+                key=(message.key or b"").decode(),
+                headers={name: value.decode() for name, value in message.headers},
             )
             for message in self.messages(destination or self.destination)
         ]
 
-    def messages(self, topic: str) -> list[Message]:
-        """Return all messages of a topic, partition by partition; none if it does not exist."""
-        consumer = Consumer({**self.client, **_READING})
-        try:
-            messages: list[Message] = []
-            for partition in consumer.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions:
-                topic_partition = TopicPartition(topic, partition, 0)
-                offsets = partial(consumer.get_watermark_offsets, topic_partition, timeout=_TIMEOUT)
-                _, end = _retry(offsets)  # a new topic has no leader yet
-                consumer.assign([topic_partition])
-                count = len(messages) + end
-                while len(messages) < count:
-                    messages += _read(consumer, count - len(messages))
-            return messages
-        finally:
-            consumer.close()
+    def messages(self, topic: str) -> list[Any]:
+        """Return all records of a topic, partition by partition; none if it does not exist."""
+        brokers = self.client["bootstrap.servers"]
+        with closing(KafkaConsumer(bootstrap_servers=brokers, enable_auto_commit=False)) as reader:
+            numbers = reader.partitions_for_topic(topic) or ()
+            partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
+            reader.assign(partitions)
+            reader.seek_to_beginning(*partitions)
+            ends = reader.end_offsets(partitions)
+            found: dict[Any, list[Any]] = {partition: [] for partition in partitions}
+            while any(reader.position(each) < end for each, end in ends.items()):
+                for partition, records in reader.poll(100).items():
+                    found[partition] += records
+        return [record for records in found.values() for record in records]
 
     def advertise(self, port: int) -> None:
         """Advertise this port, which forwards to the TLS listener, to that listener's clients."""
@@ -381,16 +379,3 @@ def _check_rights(administrator: AdminClient, count: int) -> None:
     known = administrator.describe_acls(_EVERY_ACL, request_timeout=_REQUEST_TIMEOUT).result()
     if len(known) != count:
         raise KafkaException("the broker does not know the rights yet")
-
-
-def _headers(message: Message) -> dict[str, str]:
-    pairs: Any = message.headers() or ()
-    return {name: value.decode() for name, value in pairs}
-
-
-def _read(consumer: Consumer, limit: int) -> list[Message]:
-    messages = consumer.consume(limit, timeout=_TIMEOUT)
-    for message in messages:
-        if message.error():
-            raise KafkaException(message.error())
-    return messages

@@ -16,6 +16,7 @@ from bucketcast.event import Event
 from bucketcast.limits import LISTEN_SECONDS
 from bucketcast.listen import request
 from bucketcast.listen.aws.listeners import Listeners
+from bucketcast.listen.heard_buckets import HeardBuckets
 from bucketcast.listen.listener import (
     LEASE_SECONDS,
     RENEWAL_SECONDS,
@@ -55,8 +56,8 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment.
 
-    `attach` attaches a bucket, so that S3 reports its events, and may block. A call ends when its
-    client disconnects if `endless`, else after at most `LISTEN_SECONDS`.
+    `attach` is that of `HeardBuckets`. A call ends when its client disconnects if
+    `endless`, else after at most `LISTEN_SECONDS`.
     """
 
     def __init__(
@@ -69,11 +70,11 @@ class Listen:
     ) -> None:
         self._listeners = listeners
         self._queue = queue
-        self._attach = attach
+        self._buckets = HeardBuckets(attach)
         self._endless = endless
         # What keeps all listeners waits for no call of a user.
         self._lease_thread = ThreadPoolExecutor(1, "lease of listeners")
-        self._lease_lock = asyncio.Lock()
+        self._lease_lock: asyncio.Lock | None = None
         self._renewal: asyncio.Task[None] | None = None
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
@@ -92,10 +93,14 @@ class Listen:
         for stream in self._streams:
             stream.end()
 
+    def clean(self) -> int:
+        """Remove the expired listeners; return the number of the others."""
+        return _call_aws(self._listeners.sweep)
+
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
-        if bucket := listen_filter.bucket:
-            await in_thread(admitted, self._attach, bucket, [listen_filter.rule(bucket)])
+        if listen_filter.bucket:
+            await self._buckets.make_heard(admitted, listen_filter.rule(listen_filter.bucket))
         ping = request.read_ping(admitted.call)
         listener = await self._acquire(admitted, listen_filter)
         if self._endless:
@@ -122,6 +127,7 @@ class Listen:
 
     async def _hold_lease(self) -> None:
         """Renew the lease, now and periodically."""
+        self._lease_lock = self._lease_lock or asyncio.Lock()
         async with self._lease_lock:
             if time.monotonic() - self._renewed_at > RENEWAL_SECONDS:
                 await self._renew_lease()
@@ -157,7 +163,7 @@ class Listen:
         if time.monotonic() - self._swept_at < _SWEEP_SECONDS:
             return 1
         self._swept_at = time.monotonic()
-        return await asyncio.to_thread(_call_aws, self._listeners.sweep)
+        return await asyncio.to_thread(self.clean)
 
     async def _stream(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
@@ -207,7 +213,9 @@ class Listen:
         async def write(content: bytes) -> None:
             body.extend(content)
 
-        twins = partial(asyncio.to_thread, _call_aws, self._listeners.twins, listener)
+        async def twins() -> int:
+            return await asyncio.to_thread(_call_aws, self._listeners.twins, listener)
+
         stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):

@@ -14,19 +14,20 @@ from bucketcast.errors import BucketcastError
 from bucketcast.web.signature.sign import Credentials, sign
 
 WAIT_SECONDS: Final = 10
-BATCH: Final = 10
-_SENT: Final = "SentTimestamp"
+_BATCH: Final = 10
+_ATTRIBUTES: Final = ("SentTimestamp", "ApproximateReceiveCount")
 _TIMEOUT_SECONDS: Final = 30.0
 _NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class Message(NamedTuple):
-    """A received message; `sent` is Unix ms."""
+    """A received message; `sent` is Unix ms, `times` how often it was received."""
 
     id: str
     receipt: str
     body: str
     sent: int
+    times: int = 1
 
 
 class QueueNotFoundError(BucketcastError):
@@ -118,10 +119,10 @@ class Queue:
         """
         parameters = {
             "QueueUrl": self._url,
-            "MaxNumberOfMessages": BATCH,
+            "MaxNumberOfMessages": _BATCH,
             "WaitTimeSeconds": max(0, min(20, round(seconds))),
-            "MessageSystemAttributeNames": [_SENT],
-            "AttributeNames": [_SENT],
+            "MessageSystemAttributeNames": [*_ATTRIBUTES],
+            "AttributeNames": [*_ATTRIBUTES],
         }
         response = await self._sqs.call("ReceiveMessage", parameters)
         return [
@@ -129,7 +130,7 @@ class Queue:
                 message["MessageId"],
                 message["ReceiptHandle"],
                 message["Body"],
-                int(message["Attributes"][_SENT]),
+                *(int(message["Attributes"][name]) for name in _ATTRIBUTES),
             )
             for message in response.get("Messages") or ()
         ]
@@ -147,10 +148,10 @@ class Queue:
         self, operation: str, receipts: Sequence[str], **parameters: int
     ) -> None:
         batches = []
-        for start in range(0, len(receipts), BATCH):
+        for start in range(0, len(receipts), _BATCH):
             entries = [
                 {"Id": str(index), "ReceiptHandle": receipt, **parameters}
-                for index, receipt in enumerate(receipts[start : start + BATCH])
+                for index, receipt in enumerate(receipts[start : start + _BATCH])
             ]
             batch = {"QueueUrl": self._url, "Entries": entries}
             batches.append(self._sqs.call(operation, batch))
