@@ -3,7 +3,7 @@
 Context: `config` (path, default `bucketcast.toml`), `stack` (name, default `Bucketcast`) and
 `local` (`true`: the functions run on this machine, so they are bundled for its interpreter, plain
 secrets are allowed, and nothing outlives the stack). `cdk.json` has CDK's feature flags, so that a
-new version of the library changes no stack; `limits.check_size` counts the resources instead of
+new version of the library changes no stack; `_check_size` counts the resources instead of
 CDK, and a template of 1 MB, all that CloudFormation takes, needs no indentation.
 """
 
@@ -11,15 +11,18 @@ import os
 import sys
 from pathlib import Path
 
-from aws_cdk import App, Environment, Stack
+from aws_cdk import App, CfnResource, Environment, Stack
 
 from bucketcast.config import load
-from bucketcast.errors import ConfigErrors
-from bucketcast_cdk import Bucketcast, limits
+from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast_cdk import Bucketcast
 
 ROOT = Path(__file__).resolve().parent
 FAILED = 1
 MISUSE = 2
+RESOURCES = 500
+TARGETS = 33
+"""Targets that fit in a stack with all of its options and a few buckets."""
 
 
 def build(app: App) -> Stack:
@@ -49,8 +52,21 @@ def build(app: App) -> Stack:
     # CDK leaves `Default` out of logical ids.
     Bucketcast(stack, "Default", config=config, local=local)
     if not local:
-        limits.check_size(stack)
+        _check_size(stack)
     return stack
+
+
+def _check_size(stack: Stack) -> None:
+    """Check that CloudFormation accepts the number of resources of a complete stack."""
+    count = sum(isinstance(node, CfnResource) for node in stack.node.find_all())
+    if count > RESOURCES:
+        error = ConfigError(
+            stack.stack_name,
+            f"it comes to {count:,} resources",
+            f"CloudFormation takes {RESOURCES}, so about {TARGETS} targets fit in a stack: use "
+            "dynamic targets (`bucketcast target add`) for more",
+        )
+        raise ConfigErrors([error])
 
 
 def main() -> int:

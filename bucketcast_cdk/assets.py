@@ -41,10 +41,6 @@ class Assets(Construct):
         arm = self.platform.machine in {"aarch64", "arm64"}
         return lambda_.Architecture.ARM_64 if arm else lambda_.Architecture.X86_64
 
-    def shared(self) -> list[lambda_.ILayerVersion]:
-        """Return the layers that most functions have: our code, and the libraries it needs."""
-        return [*self.layer("core"), *self.layer("shared")]
-
     def layer(self, name: str) -> list[lambda_.ILayerVersion]:
         """Return a layer (see `Bundles.layer`); none for a client that needs no library."""
         construct_id = name.capitalize()

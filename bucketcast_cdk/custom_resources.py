@@ -48,7 +48,6 @@ class CustomResources:
             context,
             name=self.name,
             folder="custom_resources",
-            layers=context.assets.shared(),
             environment={},
             memory=256,
             timeout=_TIMEOUT,

@@ -1,7 +1,7 @@
-"""The customer's key for all data of the stack: queues, tables, logs, variables, runs.
+"""The customer's key for all data of the stack: queues, tables, logs, variables.
 
-The alarms' topic has a key of its own, which CloudWatch may use; buckets that the deploy makes for
-its user, and CloudTrail's log, are encrypted by S3.
+The pipeline encrypts its bucket by it. The alarms' topic has a key of its own, which CloudWatch may
+use; buckets that the deploy makes for its user, and CloudTrail's log, are encrypted by S3.
 """
 
 from typing import Final
@@ -11,12 +11,10 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
 from bucketcast_cdk.outputs import output
-from bucketcast_cdk.pipeline import Pipeline
 
 _USE: Final = (
     "kms:Decrypt",
@@ -63,8 +61,6 @@ def _encrypt(node: IConstruct, key: str, use: iam.PolicyStatement) -> None:
             )
         case logs.CfnLogGroup():
             node.kms_key_id = key
-        case s3.CfnBucket() if isinstance(_owner(node), Pipeline):
-            node.bucket_encryption = _encryption(key)
         case lambda_.CfnFunction():
             node.kms_key_arn = key
         case iam.CfnRole():
@@ -75,19 +71,3 @@ def _encrypt(node: IConstruct, key: str, use: iam.PolicyStatement) -> None:
                     policy_document=iam.PolicyDocument(statements=[use]),
                 )
             ]
-
-
-def _owner(resource: IConstruct) -> IConstruct | None:
-    """Return the construct that contains the construct of a resource."""
-    construct = resource.node.scope
-    return construct.node.scope if construct else None
-
-
-def _encryption(key: str) -> s3.CfnBucket.BucketEncryptionProperty:
-    default = s3.CfnBucket.ServerSideEncryptionByDefaultProperty(
-        sse_algorithm="aws:kms", kms_master_key_id=key
-    )
-    rule = s3.CfnBucket.ServerSideEncryptionRuleProperty(
-        bucket_key_enabled=True, server_side_encryption_by_default=default
-    )
-    return s3.CfnBucket.BucketEncryptionProperty(server_side_encryption_configuration=[rule])

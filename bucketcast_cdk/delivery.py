@@ -49,7 +49,7 @@ class Delivery(Construct):
             context,
             name=name,
             folder="dispatch",
-            layers=[*context.assets.shared(), *context.assets.layer(f"client-{target.kind}")],
+            layer=f"client-{target.kind}",
             environment={
                 "BUCKETCAST_KIND": target.kind,
                 "BUCKETCAST_ID": target.id,

@@ -110,7 +110,7 @@ class DynamicTargets(Construct):
             name=name,
             folder="dispatch",
             entry="dynamic",
-            layers=[*context.assets.shared(), *context.assets.layer(f"client-{kind}")],
+            layer=f"client-{kind}",
             environment={
                 "BUCKETCAST_KIND": kind,
                 "BUCKETCAST_STATE_TABLE": table.table_name,

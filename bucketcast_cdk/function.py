@@ -1,6 +1,6 @@
 """A Lambda function with a role and a log group of its own, without needless permissions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -23,7 +23,7 @@ def functions_in(scope: Construct) -> "list[Function]":
 class Function(Construct):
     """A function called `name` whose handler is `functions.<folder>.<entry>.handler`.
 
-    `reserved` is its reserved concurrency.
+    `layer` is one that it has beside those of all functions, `reserved` its reserved concurrency.
 
     A `queued` function is called through `functions.startup`, which leaves messages in the queue if
     there is no handler. It may send to the queue that calls it: failed events go back there as a
@@ -39,11 +39,11 @@ class Function(Construct):
         *,
         name: str,
         folder: str,
-        layers: Sequence[lambda_.ILayerVersion],
         environment: Mapping[str, str],
         memory: int,
         timeout: Duration,
         entry: str = "handler",
+        layer: str = "",
         reserved: int | None = None,
         queued: bool = False,
     ) -> None:
@@ -69,7 +69,11 @@ class Function(Construct):
             code=assets.function(folder),
             runtime=assets.runtime,
             architecture=assets.architecture,
-            layers=list(layers),
+            layers=[
+                each
+                for own in filter(None, ("core", "shared", layer))
+                for each in assets.layer(own)
+            ],
             environment={
                 "POWERTOOLS_SERVICE_NAME": folder,
                 "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,

@@ -81,7 +81,7 @@ class Gateway(Construct):
             context,
             name=f"{self._stack}-{name}",
             folder="gateway",
-            layers=[*context.assets.shared(), *context.assets.layer("gateway")],
+            layer="gateway",
             environment={
                 "BUCKETCAST_STACK": self._stack,
                 "BUCKETCAST_STATE_TABLE": table.table_name,

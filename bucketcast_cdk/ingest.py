@@ -49,7 +49,6 @@ class Ingest(Construct):
             context,
             name=f"{self._stack}-ingest",
             folder="ingest",
-            layers=context.assets.shared(),
             environment={
                 "BUCKETCAST_STATE_TABLE": self.table.table_name,
                 "BUCKETCAST_TARGET_QUEUES": self.target_queues,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from aws_cdk import Acknowledgment, Duration, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_glue as glue
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -129,10 +130,14 @@ class Pipeline(Construct):
         allow(job.role, ["secretsmanager:GetSecretValue"], secrets)
 
     def _make_bucket(self, removal_policy: RemovalPolicy) -> s3.Bucket:
+        arn = self._config.kms_key
+        key = kms.Key.from_key_arn(self, "Key", arn) if arn else None
         return s3.Bucket(
             self,
             "Bucket",
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=key,
+            bucket_key_enabled=True if key else None,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             lifecycle_rules=[

@@ -96,7 +96,6 @@ class Scans(Construct):
             self._context,
             name=f"{self._prefix}scan-start",
             folder="scan_start",
-            layers=self._context.assets.shared(),
             environment={"BUCKETCAST_JOB": self._job, "BUCKETCAST_RUNS": self._runs},
             memory=256,
             timeout=Duration.seconds(30),

@@ -15,17 +15,24 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from bucketcast.aws import function_clients
 from bucketcast.notifications.aws import propagation
 from bucketcast.notifications.aws.attachment_times import AttachmentTimes
 from bucketcast.notifications.aws.deployed_bucket import CHECK, DeployedBucket
 from bucketcast.state.rules import Rules
-from functions.custom_resources.request import DELETE, Clients, client, is_rolled_back
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+Clients = Callable[[str], Any]
+DELETE: Final = "Delete"
 _ENCRYPTED_AFTER: Final = 60.0
 """SQS may take so many seconds to apply a queue's new key."""
+
+
+def client(service: str) -> Any:
+    """Return a client of a service."""
+    return function_clients.client(service, function_clients.DEPLOY_CALL)
 
 
 def apply(
@@ -57,7 +64,7 @@ def apply(
         ),
         policy=lambda: _policy(properties["QueueArn"], clients("sqs")),
         retry=lambda call: propagation.retry(call, sleep),
-        is_rolled_back=lambda: is_rolled_back(event, clients),
+        is_rolled_back=lambda: _is_rolled_back(event, clients),
         sleep=sleep,
         now=now,
     )
@@ -67,10 +74,17 @@ def apply(
         bucket.remove()
     else:
         has_new_key = before and properties.get("Key") not in (None, before.get("Key"))
-        if has_new_key and not is_rolled_back(event, clients):
+        if has_new_key and not _is_rolled_back(event, clients):
             sleep(_ENCRYPTED_AFTER)
             bucket.validate()
         bucket.attach(previous=before.get("Via", ""))
+
+
+def _is_rolled_back(event: Mapping[str, Any], clients: Clients) -> bool:
+    """Return True if the deploy of the request has failed and is being undone."""
+    response = clients("cloudformation").describe_stacks(StackName=event["StackId"])
+    (stack,) = response["Stacks"]
+    return "ROLLBACK" in stack["StackStatus"]
 
 
 def _policy(queue: str, sqs: Any) -> str:

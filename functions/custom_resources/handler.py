@@ -10,10 +10,9 @@ from typing import Any
 from bucketcast.notifications.aws.deployed_bucket import CHECK
 from bucketcast.telemetry import logger
 from functions.custom_resources import bucket
-from functions.custom_resources.request import client, sleep_until
-from functions.custom_resources.response import respond
+from functions.custom_resources.response import respond, sleep_until
 
-_s3 = client("s3")
+_s3 = bucket.client("s3")
 
 
 @logger.inject_lambda_context

@@ -19,7 +19,7 @@ from bucketcast.rules.sent_events import Part
 from bucketcast.state.rules import Rules
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
-from functions.custom_resources.request import RESERVE, sleep_until
+from functions.custom_resources.response import RESERVE, sleep_until
 from tests.unit.conftest import Watch
 from tests.unit.moto_aws import (
     ACCOUNT,

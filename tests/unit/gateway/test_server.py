@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from email.utils import parsedate_to_datetime
+from unittest.mock import Mock
 
 import pytest
+from uvicorn.server import ServerState
 
-from bucketcast.gateway.server import OPEN_FILES, STOP_SECONDS, allow_open_files
+from bucketcast.gateway.protocol import Protocol
+from bucketcast.gateway.server import OPEN_FILES, STOP_SECONDS, allow_open_files, configure
 from bucketcast.users import Account
+from tests.unit.gateway.application import application
 from tests.unit.gateway.served import connected, sent, served
 from tests.unit.web import requests
 from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, signed
@@ -95,6 +99,25 @@ def test_a_call_is_kept_while_its_user_is_looked_up(
         come.append(strangers)
         call.sendall(ASKED)
         assert call.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.anyio
+async def test_a_thousand_strangers_at_once_leave_turns_to_others() -> None:
+    settings, state = configure(application(None)), ServerState()
+    strangers = [Protocol(settings, state, {}) for _ in range(1_000)]
+    transport = Mock(spec=asyncio.Transport, **{"is_closing.return_value": False})
+    for each in strangers:
+        each.connection_made(transport)
+        each.data_received(REFUSED)
+    turns = 0
+    while not strangers[-1].cycle:
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 2
+    await asyncio.gather(*state.tasks)
+    for each in strangers:
+        each.connection_lost(None)
+    assert transport.write.call_count >= len(strangers)
 
 
 @pytest.mark.parametrize("head", [SLOW_PUT, SLOW_GET, *IDLE.values()])

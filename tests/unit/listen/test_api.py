@@ -154,7 +154,7 @@ async def test_a_removed_user_gets_no_more_events(
 ) -> None:
     monkeypatch.setattr("bucketcast.web.authentication.CONFIRM_SECONDS", 0.01)
     client = Client()
-    client.confirmations = 1  # for the listener that is made
+    client.confirmations = 2  # for the bucket, and the listener that is made
     with nullcontext() if endless else pytest.raises(S3Error):
         async with asyncio.timeout(10):
             await answer(deployment.listen(endless=endless), client)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bucketcast.delivery.envelope import Delivery, pack
-from bucketcast.listen.listener import EventsLostError
+from bucketcast.listen.listener import KEEP_SECONDS, EventsLostError
 from bucketcast.listen.queue import Message, Queue, QueueNotFoundError, QueueUnavailableError
 from bucketcast.listen.stream import AGAIN_SECONDS, PING, KeepAlive, Stream, keep_alive
 from tests.unit.samples import event
@@ -58,8 +58,7 @@ class MemoryQueue(Queue):
             del self.received[receipt]
 
     async def release(self, receipts: Sequence[str], seconds: int = 0) -> None:
-        released = [self.received.pop(receipt) for receipt in receipts]
-        self.waiting[:0] = [each._replace(times=each.times + 1) for each in released]
+        self.waiting[:0] = [self.received.pop(receipt) for receipt in receipts]
         self.seconds = seconds
         self.changed.set()
 
@@ -250,16 +249,28 @@ async def test_a_poll_writes_the_available_events_and_returns() -> None:
     assert (queue.waiting, queue.received) == ([], {})
 
 
-async def test_a_poll_with_twins_gets_its_events_once_more_for_each() -> None:
-    async def twins() -> int:
-        return 2
+async def test_a_poll_with_twins_gets_its_events_again_for_a_minute() -> None:
+    """One alike may be away for so long, and who it is cannot be told when it comes back."""
 
-    queue, clients = MemoryQueue(), [new_client() for _ in range(4)]
-    queue.put("a")
+    async def twins() -> int:
+        return 1
+
+    queue, clients = MemoryQueue(), [new_client() for _ in range(6)]
+    queue.put("a", age=KEEP_SECONDS - 1)
+    queue.put("b", age=KEEP_SECONDS + 1)
     for client in clients:
         await stream_of(queue, client).poll(0.01, twins)
-    assert [client.keys() for client in clients] == [["a"], ["a"], ["a"], []]
+    assert [client.keys() for client in clients] == [["a", "b"], *[["a"]] * 5]
     assert queue.seconds == AGAIN_SECONDS
+
+
+async def test_a_poll_gets_what_came_while_its_client_paused() -> None:
+    queue, reader = MemoryQueue(), new_client()
+    for number in range(25):
+        queue.put(f"{number}")
+    await stream_of(queue, reader).poll(0.01, alone)
+    assert len(reader.keys()) == 25
+    assert (queue.waiting, queue.received) == ([], {})
 
 
 async def test_what_does_not_fit_into_the_answer_of_a_poll_stays_in_the_queue() -> None:

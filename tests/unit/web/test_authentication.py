@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,9 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.web import xml
+from bucketcast.aws.clients import AwsError
+from bucketcast.users import Account
+from bucketcast.web import authentication, xml
 from bucketcast.web.authentication import AuthenticatedRequest, Authenticator
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import byte_count
@@ -319,7 +322,32 @@ def test_error_is_written_like_s3s() -> None:
     )
 
 
-def test_repr_shows_no_secret() -> None:
-    from bucketcast.users import Account  # noqa: PLC0415
+@pytest.mark.anyio
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_a_call_that_lasts_is_trusted_for_a_while_if_users_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, *, hangs: bool
+) -> None:
+    monkeypatch.setattr(authentication, "CONFIRM_SECONDS", 0.01)
+    monkeypatch.setattr(authentication, "UNCONFIRMED_SECONDS", 0.5)
+    looks, closed = 0, asyncio.Event()
 
+    async def find(_: str) -> Account:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
+            await asyncio.sleep(60 if hangs else 0)
+            raise AwsError("AWS does not answer")
+        return Account(ANNA, SECRET)
+
+    admitted = await authenticator(find).authenticate(scope_of(signed("GET", "/")), Wire(b""))
+    call = replace(admitted, abort=closed.set)
+    async with asyncio.timeout(10):
+        assert await call.while_confirmed(asyncio.sleep(0.1, "done")) == "done"
+        assert not closed.is_set()
+        with pytest.raises(S3Error, match="ServiceUnavailable: users cannot be read"):
+            await call.while_confirmed(asyncio.sleep(60))
+    assert closed.is_set()
+
+
+def test_repr_shows_no_secret() -> None:
     assert SECRET not in repr(Account(ANNA, SECRET))

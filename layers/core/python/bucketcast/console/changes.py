@@ -48,11 +48,6 @@ class Change(NamedTuple):
     slow: bool = False
 
     @property
-    def shown(self) -> list[str]:
-        """The words of the command for people: its form is the question."""
-        return [word for word in self.words if word != "--yes"]
-
-    @property
     def text(self) -> list[str]:
         """The paragraphs of its help, without examples; the first one says what it does."""
         first, *others = (self.command.help or "").partition("\b")[0].strip().split("\n\n")
@@ -79,9 +74,7 @@ _CHANGES: Final = {
     "send": Change(send.command, ("send",), "/events", ("uri", "arn", "version"), slow=True),
     "doctor": Change(doctor.command, ("doctor",), "/doctor", (), slow=True),
     "redrive": Change(redrive, ("dlq", "redrive"), "/dead-letters", _MOVED, slow=True),
-    "purge": Change(
-        purge, ("dlq", "purge", "--yes"), "/dead-letters", (*_MOVED, "path"), slow=True
-    ),
+    "purge": Change(purge, ("dlq", "purge"), "/dead-letters", (*_MOVED, "path"), slow=True),
     "add-rule": Change(
         event.add,
         ("event", "add"),
@@ -95,10 +88,8 @@ _CHANGES: Final = {
     "remove-rule": Change(event.rm, ("event", "rm"), "/rules", ("bucket", "ids")),
     "add-target": Change(dynamic.add, ("target", "add"), "/", ("arn", "settings")),
     "set-target": Change(dynamic.set_, ("target", "set"), "/targets/{arn}", ("arn", "settings")),
-    "remove-target": Change(
-        dynamic.rm, ("target", "rm", "--yes"), "/", ("arn", "discard", "rules")
-    ),
-    "remove-topic": Change(topic.rm, ("topic", "rm", "--yes"), "/topics", ("name",)),
+    "remove-target": Change(dynamic.rm, ("target", "rm"), "/", ("arn", "discard", "rules")),
+    "remove-topic": Change(topic.rm, ("topic", "rm"), "/topics", ("name",)),
 }
 
 
@@ -119,11 +110,12 @@ def show_doctor(request: Request) -> Response:
 
 def do(request: Request, values: Mapping[str, str]) -> Response:
     change = _change(request)
-    context, given = context_of(request), [*change.words[2:], *words(change, values)]
+    # The form is the question that the command would ask.
+    given = [*(["--yes"] if change.destroys else []), *words(change, values)]
     answer = Answer(
-        context=context,
+        context=context_of(request),
         json=not change.slow,
-        command=command_line(request, *change.shown, *words(change, values, shown=True)),
+        command=command_line(request, *change.words, *words(change, values, shown=True)),
         id="run",
         back=change.next(values),
     )
@@ -138,7 +130,7 @@ def do(request: Request, values: Mapping[str, str]) -> Response:
             answer.run(change.command, given)
     except ERRORS as error:
         return form_page(request, change, values, errors_of(error))
-    context.deployment.forget()
+    answer.context.deployment.forget()
     shown = change.slow or answer.printed
     id_, runs = secrets.token_hex(8), request.app.state.runs
     runs[id_] = answer
@@ -208,7 +200,7 @@ def form_page(
         template="form.html",
         live=live,
         status=400 if errors else 200,
-        command=command_line(request, *change.shown, *words(change, values, shown=True)),
+        command=command_line(request, *change.words, *words(change, values, shown=True)),
         back=("Back", change.next(values)),
         change=change,
         name=next(name for name, each in _CHANGES.items() if each is change),

@@ -1,7 +1,9 @@
 """uvicorn's protocol with limits on a client's headers and on the time they take."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,6 +14,8 @@ MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
 HEADERS_SECONDS: Final = 4.0
 """The seconds from connecting to the end of the headers."""
+_TURN_SECONDS: Final = 0.005
+"""The seconds of a turn in which calls of unknown users are taken: then others have theirs."""
 _SHARES: Final = 4
 """Into so many shares the places are divided; a user may hold one when others need places."""
 _REFUSED, _SILENT, _JUDGED, _IDLE, _BUSY = range(5)
@@ -25,6 +29,9 @@ class Protocol(HttpToolsProtocol):
 
     _states: ClassVar[list[dict["Protocol", None]]] = [{} for _ in range(5)]
     """The connections in each state, in the order in which they came to it."""
+    _unread: ClassVar[deque[Callable[[], None]]] = deque()
+    """Each reads what an unknown user has sent."""
+    _unread_here = 0
     _state = _SILENT
     _timer: asyncio.TimerHandle | None = None
     _received = 0
@@ -60,7 +67,7 @@ class Protocol(HttpToolsProtocol):
 
     def user(self) -> str:
         """Return the name of the last call's user, if it is known."""
-        audited: Any = self.cycle.scope.get(AUDITED, {})
+        audited: Any = self.cycle.scope.get(AUDITED, {}) if self.cycle else {}
         return str(audited.get("user", ""))
 
     def move(self, state: int) -> None:
@@ -80,6 +87,32 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self.user() and not self._unread_here:
+            self._read(data)
+            return
+        self.flow.pause_reading()
+        self._unread_here += 1
+        self._unread.append(partial(self._read_later, data))
+        if len(self._unread) == 1:
+            self.loop.call_soon(self._read_on, self.loop)
+
+    @classmethod
+    def _read_on(cls, loop: asyncio.AbstractEventLoop) -> None:
+        end = loop.time() + _TURN_SECONDS
+        try:
+            while cls._unread and loop.time() < end:
+                cls._unread.popleft()()
+        finally:
+            if cls._unread:
+                loop.call_soon(cls._read_on, loop)
+
+    def _read_later(self, data: bytes) -> None:
+        self._unread_here -= 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._read(data)
+
+    def _read(self, data: bytes) -> None:
         if self._within_headers:
             self._received += len(data)
         super().data_received(data)

@@ -1,8 +1,8 @@
 """Serve the gateway of one deployment with uvicorn."""
 
+import gc
 import resource
 import socket
-import threading
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,8 +13,6 @@ from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.gateway.factory import create_app
 from bucketcast.gateway.protocol import Protocol
-from bucketcast.listen.api import Listen
-from bucketcast.telemetry import logger
 from bucketcast.web.secure import SecureCalls
 
 _BACKLOG: Final = 1_024
@@ -44,9 +42,7 @@ def serve(
     )
     allow_open_files()
     with socket.create_server((host, port), backlog=_BACKLOG) as listener:
-        threading.Thread(
-            target=_remove_ended_listeners, args=(app.state.listen,), daemon=True
-        ).start()
+        gc.freeze()  # else collections, which stop all calls, look at what the libraries hold too
         Server(configure(app)).run(sockets=[listener])
 
 
@@ -85,11 +81,3 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.config.app.state.listen.close()  # type: ignore[union-attr]
         await super().shutdown(sockets)
-
-
-def _remove_ended_listeners(listen: Listen) -> None:
-    """Remove the listeners of an earlier gateway process."""
-    try:
-        listen.clean()
-    except Exception as error:  # noqa: BLE001 - the next listener tries again
-        logger.warning("listeners that ended are not removed", reason=str(error))

@@ -16,7 +16,6 @@ from bucketcast.event import Event
 from bucketcast.limits import LISTEN_SECONDS
 from bucketcast.listen import request
 from bucketcast.listen.aws.listeners import Listeners
-from bucketcast.listen.heard_buckets import HeardBuckets
 from bucketcast.listen.listener import (
     LEASE_SECONDS,
     RENEWAL_SECONDS,
@@ -56,8 +55,8 @@ _HEADERS: Final = (
 class Listen:
     """The listen calls of one deployment.
 
-    `attach` is that of `HeardBuckets`. A call ends when its client disconnects if
-    `endless`, else after at most `LISTEN_SECONDS`.
+    `attach` attaches a bucket, so that S3 reports its events, and may block. A call ends when its
+    client disconnects if `endless`, else after at most `LISTEN_SECONDS`.
     """
 
     def __init__(
@@ -70,11 +69,11 @@ class Listen:
     ) -> None:
         self._listeners = listeners
         self._queue = queue
-        self._buckets = HeardBuckets(attach)
+        self._attach = attach
         self._endless = endless
         # What keeps all listeners waits for no call of a user.
         self._lease_thread = ThreadPoolExecutor(1, "lease of listeners")
-        self._lease_lock: asyncio.Lock | None = None
+        self._lease_lock = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
         self._renewed_at = -LEASE_SECONDS
         self._lapse = 0.0
@@ -93,14 +92,10 @@ class Listen:
         for stream in self._streams:
             stream.end()
 
-    def clean(self) -> int:
-        """Remove the expired listeners; return the number of the others."""
-        return _call_aws(self._listeners.sweep)
-
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         listen_filter = request.read_filter(admitted.call, admitted.user.id)
-        if listen_filter.bucket:
-            await self._buckets.make_heard(admitted, listen_filter.rule(listen_filter.bucket))
+        if bucket := listen_filter.bucket:
+            await in_thread(admitted, self._attach, bucket, [listen_filter.rule(bucket)])
         ping = request.read_ping(admitted.call)
         listener = await self._acquire(admitted, listen_filter)
         if self._endless:
@@ -127,7 +122,6 @@ class Listen:
 
     async def _hold_lease(self) -> None:
         """Renew the lease, now and periodically."""
-        self._lease_lock = self._lease_lock or asyncio.Lock()
         async with self._lease_lock:
             if time.monotonic() - self._renewed_at > RENEWAL_SECONDS:
                 await self._renew_lease()
@@ -163,7 +157,7 @@ class Listen:
         if time.monotonic() - self._swept_at < _SWEEP_SECONDS:
             return 1
         self._swept_at = time.monotonic()
-        return await asyncio.to_thread(self.clean)
+        return await asyncio.to_thread(_call_aws, self._listeners.sweep)
 
     async def _stream(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
@@ -213,9 +207,7 @@ class Listen:
         async def write(content: bytes) -> None:
             body.extend(content)
 
-        async def twins() -> int:
-            return await asyncio.to_thread(_call_aws, self._listeners.twins, listener)
-
+        twins = partial(asyncio.to_thread, _call_aws, self._listeners.twins, listener)
         stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):

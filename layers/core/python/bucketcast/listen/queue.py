@@ -14,20 +14,19 @@ from bucketcast.errors import BucketcastError
 from bucketcast.web.signature.sign import Credentials, sign
 
 WAIT_SECONDS: Final = 10
-_BATCH: Final = 10
-_ATTRIBUTES: Final = ("SentTimestamp", "ApproximateReceiveCount")
+BATCH: Final = 10
+_SENT: Final = "SentTimestamp"
 _TIMEOUT_SECONDS: Final = 30.0
 _NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class Message(NamedTuple):
-    """A received message; `sent` is Unix ms, `times` how often it was received."""
+    """A received message; `sent` is Unix ms."""
 
     id: str
     receipt: str
     body: str
     sent: int
-    times: int = 1
 
 
 class QueueNotFoundError(BucketcastError):
@@ -119,10 +118,10 @@ class Queue:
         """
         parameters = {
             "QueueUrl": self._url,
-            "MaxNumberOfMessages": _BATCH,
+            "MaxNumberOfMessages": BATCH,
             "WaitTimeSeconds": max(0, min(20, round(seconds))),
-            "MessageSystemAttributeNames": [*_ATTRIBUTES],
-            "AttributeNames": [*_ATTRIBUTES],
+            "MessageSystemAttributeNames": [_SENT],
+            "AttributeNames": [_SENT],
         }
         response = await self._sqs.call("ReceiveMessage", parameters)
         return [
@@ -130,7 +129,7 @@ class Queue:
                 message["MessageId"],
                 message["ReceiptHandle"],
                 message["Body"],
-                *(int(message["Attributes"][name]) for name in _ATTRIBUTES),
+                int(message["Attributes"][_SENT]),
             )
             for message in response.get("Messages") or ()
         ]
@@ -148,10 +147,10 @@ class Queue:
         self, operation: str, receipts: Sequence[str], **parameters: int
     ) -> None:
         batches = []
-        for start in range(0, len(receipts), _BATCH):
+        for start in range(0, len(receipts), BATCH):
             entries = [
                 {"Id": str(index), "ReceiptHandle": receipt, **parameters}
-                for index, receipt in enumerate(receipts[start : start + _BATCH])
+                for index, receipt in enumerate(receipts[start : start + BATCH])
             ]
             batch = {"QueueUrl": self._url, "Entries": entries}
             batches.append(self._sqs.call(operation, batch))

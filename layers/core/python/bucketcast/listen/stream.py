@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from bucketcast.delivery.envelope import unpack
 from bucketcast.event import Event
-from bucketcast.listen.listener import MAX_AGE_SECONDS, EventsLostError
-from bucketcast.listen.queue import WAIT_SECONDS, Message, Queue, QueueUnavailableError
+from bucketcast.listen.listener import KEEP_SECONDS, MAX_AGE_SECONDS, EventsLostError
+from bucketcast.listen.queue import BATCH, WAIT_SECONDS, Message, Queue, QueueUnavailableError
 from bucketcast.shapes import minio
 from bucketcast.telemetry import logger
 
@@ -24,8 +24,10 @@ Write = Callable[[bytes], Awaitable[None]]
 MaySee = Callable[[Event], Awaitable[bool]]
 """Returns True if an event may be written."""
 DELETE_AFTER_SECONDS: Final = 1.0
-AGAIN_SECONDS: Final = 2
-"""Longer than clients take that come back at once."""
+AGAIN_SECONDS: Final = 5
+"""Before a client that comes back at once gets an event again that was for one alike."""
+POLL_BATCHES: Final = 10
+"""So many are received for one answer: who pauses for half a minute gets 200 messages a minute."""
 POLL_BYTES: Final = 3_000_000
 """After which no further message is written into one answer: Lambda takes 6 MB, in which quotes and
 control characters are longer still."""
@@ -116,16 +118,23 @@ class Stream:
             task.result()
 
     async def poll(self, seconds: float, twins: Callable[[], Awaitable[int]]) -> None:
-        """Wait up to `seconds` for events, and write the first that arrive.
+        """Wait up to `seconds` for events, and write those that are there then.
 
-        With twins they come once more for each: its client may be served from this queue then.
+        With twins they come again as long as one may be away: whose client has come, and from which
+        queue it was served, cannot be told.
         """
+        room, wait = float(POLL_BYTES), seconds
         with suppress(QueueUnavailableError):
-            await self._write(await self.queue.receive(seconds), POLL_BYTES)
+            for _ in range(POLL_BATCHES):
+                messages = await self.queue.receive(wait)
+                room, wait = await self._write(messages, room), 0
+                if room <= 0 or len(messages) < BATCH:
+                    break
         pending = list(self._pending.values())
         written = [each for each in pending if each.written_at]
-        times = 1 + await twins() if written else 0
-        again = [each for each in written if each.message.times < times]
+        since = (self.clock() - KEEP_SECONDS) * 1_000
+        recent = [each for each in written if each.message.sent > since]
+        again = recent if recent and await twins() else []
         await self._release([each for each in pending if each not in written])
         await self._release(again, AGAIN_SECONDS)
         await self._delete([each for each in written if each not in again])
@@ -175,8 +184,8 @@ class Stream:
             if remaining <= 0:
                 await self._send(content)
 
-    async def _write(self, messages: Sequence[Message], most: float = math.inf) -> None:
-        """Write the new messages, up to the one that makes `most` bytes.
+    async def _write(self, messages: Sequence[Message], most: float = math.inf) -> float:
+        """Write the new messages, up to the one that makes `most` bytes; return what is left of it.
 
         A message that is received again has a new receipt.
         """
@@ -197,7 +206,8 @@ class Stream:
             pending.written_at = time.monotonic()
             most -= len(content)
             if most <= 0:
-                return
+                break
+        return most
 
     async def _format(self, message: Message) -> bytes:
         try:

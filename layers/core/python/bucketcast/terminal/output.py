@@ -8,6 +8,7 @@ reasons come from outside: they are escaped for people (`display.printable`) and
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +32,9 @@ _COLOURS = {
     **dict.fromkeys(("failing", "offline", "absent", "error", "dead", "dropped"), "red"),
 }
 F = TypeVar("F", bound=Callable[..., Any])
+Report = Callable[[str, int, int, str], None]
+"""Takes the stage, how many are done of how many in all (0 if unknown), and what they are."""
+_LINE_SECONDS = 5.0
 
 
 @dataclass
@@ -161,6 +165,24 @@ def _remember_stack(context: click.Context, _: click.Parameter, value: str | Non
 def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
         context.ensure_object(Output).json = True
+
+
+def progress(out: Output, stage: str) -> Report:
+    """Return the function to report with, from this stage on; it is silent with `--json`.
+
+    It prints a line for each further stage, and for what changes within one now and then.
+    """
+    last, shown, since = stage, "", time.monotonic()
+
+    def report(stage: str, done: int, total: int, unit: str) -> None:
+        nonlocal last, shown, since
+        line = f"{stage}: {done:,} of {total:,} {unit}" if total else stage
+        is_due = stage != last or time.monotonic() - since >= _LINE_SECONDS
+        if is_due and line != shown:
+            last, shown, since = stage, line, time.monotonic()
+            out.note(f"  {line}")
+
+    return report
 
 
 def counted(number: int, noun: str) -> str:

@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from bucketcast.errors import BucketcastError
+from bucketcast.aws.clients import AwsError
 from bucketcast.users import MAX_KEY_LENGTH, Account, User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest, byte_count
@@ -24,6 +25,8 @@ T = TypeVar("T")
 S3: Final = ("s3",)
 CONFIRM_SECONDS: Final = 2.0
 """The seconds between two looks at whether a call that lasts would still be admitted."""
+UNCONFIRMED_SECONDS: Final = 60.0
+"""The seconds for which a call that lasts goes on while users cannot be read."""
 AUDITED: Final = "bucketcast.audited"
 """The scope's key for what is known of a call, for `gateway.audit`."""
 ABORT: Final = "bucketcast.abort"
@@ -63,22 +66,32 @@ class AuthenticatedRequest:
         """Return the result of work that lasts; cancel it as soon as the call would be refused.
 
         Raises:
-            S3Error: the call would be refused; its connection is closed.
+            S3Error: the call would be refused, or could not be confirmed for long; its connection
+                is closed.
         """
-        working = asyncio.ensure_future(work)
+        working, judging = asyncio.ensure_future(work), asyncio.ensure_future(self._judge())
         try:
-            while not (await asyncio.wait([working], timeout=CONFIRM_SECONDS))[0]:
-                try:
-                    await self.confirm()
-                except S3Error:
-                    self.abort()
-                    raise
-                except BucketcastError:
-                    continue  # users cannot be read now
+            await asyncio.wait([working, judging], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                self.abort()
+                judging.result()
             return working.result()
         finally:
             working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+            judging.cancel()
+            await asyncio.gather(working, judging, return_exceptions=True)
+
+    async def _judge(self) -> None:
+        """Raise an `S3Error` as soon as the call would be refused; do not return before."""
+        try:
+            async with asyncio.timeout(UNCONFIRMED_SECONDS) as limit:
+                while True:
+                    await asyncio.sleep(CONFIRM_SECONDS)
+                    with suppress(AwsError):  # users cannot be read now
+                        await self.confirm()
+                        limit.reschedule(asyncio.get_running_loop().time() + UNCONFIRMED_SECONDS)
+        except TimeoutError:
+            raise S3Error("ServiceUnavailable", "users cannot be read") from None
 
 
 class Authenticator:

@@ -14,8 +14,7 @@ from bucketcast.dlq.aws.queues import DeadQueue
 from bucketcast.dlq.aws.reader import HIDDEN_SECONDS, Reader
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, make_plan
-from bucketcast.terminal.output import Output
-from bucketcast.terminal.progress import progress
+from bucketcast.terminal.output import Output, progress
 
 _AT_ONCE: Final = 8
 

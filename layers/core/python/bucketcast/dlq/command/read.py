@@ -32,8 +32,7 @@ from bucketcast.dlq.letter import Letter, count_events
 from bucketcast.dlq.repack import Plan, make_plan
 from bucketcast.dlq.summary import Group, Summary
 from bucketcast.terminal import params
-from bucketcast.terminal.output import Output, counted, shared
-from bucketcast.terminal.progress import progress
+from bucketcast.terminal.output import Output, counted, progress, shared
 from bucketcast.terminal.times import age, clock
 
 COLUMNS: Final = ("GROUP", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "REASON")

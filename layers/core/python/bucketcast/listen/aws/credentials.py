@@ -32,9 +32,6 @@ class CredentialsProvider:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._fetch)
 
     def _fetch(self) -> Credentials:
-        """Return credentials of the cache, if a call before has just filled it, else new ones."""
-        if self._cached and time.monotonic() - self._cached[0] < _CACHE_SECONDS:
-            return self._cached[1]
         with aws_errors():
             credentials: Any = self._session.get_credentials()
             frozen = credentials.get_frozen_credentials() if credentials else None

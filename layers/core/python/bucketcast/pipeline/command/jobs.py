@@ -12,8 +12,7 @@ from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.pipeline import DEPLOYED, JOBS
 from bucketcast.settings.types import TYPES, Csv
 from bucketcast.terminal import page
-from bucketcast.terminal.output import Output
-from bucketcast.terminal.progress import Report, progress
+from bucketcast.terminal.output import Output, Report, progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
