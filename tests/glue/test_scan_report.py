@@ -76,7 +76,8 @@ def written(
     thresholds = Thresholds(versions=3, bytes=10 * GIB, folders=3)
     sums = sum_up(objects, TAKEN, thresholds)
     now = Coverage("", MS, versions=True, thresholds=LIMITS)
-    gone: Any = ("ManyVersions", "gone", *[None] * 4, BEFORE, 9, MS, *(True, 3, 3, MS), [], [])
+    seen = (True, 3, now.detail, MS)
+    gone: Any = ("ManyVersions", "gone", *[None] * 4, BEFORE, 9, MS, *seen, [], [])
     states = alert_states.compare(
         find(objects, sums, thresholds),
         spark.createDataFrame([gone], alert_states.ALERT_STATES),
