@@ -8,7 +8,7 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from bucketcast.limits import LISTEN_MEMORY_MB
+from bucketcast.limits import GATEWAY_MEMORY_MB, LISTEN_MEMORY_MB
 from bucketcast.listen import listener
 from bucketcast.notifications.aws import attachment_times
 from bucketcast.settings.environment import ANY_BUCKET
@@ -18,7 +18,6 @@ from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.permissions import allow, arn, bucket_arn
 
-_MEMORY: Final = 1_024
 # A change of a bucket's attachment or of a dynamic target may wait for a minute several times.
 _TIMEOUT: Final = Duration.minutes(5)
 _PARTITIONS: Final = (attachment_times.KEY, dynamic_targets.PARTITION, listener.PARTITION)
@@ -58,7 +57,7 @@ class Gateway(Construct):
             "Answer",
             "gateway",
             environment,
-            memory=_MEMORY,
+            memory=GATEWAY_MEMORY_MB,
             reserved=options.reserved_concurrency or None,
         )
         self.role = function.role

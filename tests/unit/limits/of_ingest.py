@@ -29,8 +29,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event.names import FAMILIES
 from bucketcast.ingest.intake import Intake
 from bucketcast.listen.aws.cache import ListenerCache
-from bucketcast.listen.listener import MAX_IN_TOTAL, Listener, ListenFilter, Snapshot
-from bucketcast.notifications.api.checks import MOST
+from bucketcast.listen.listener import Listener, ListenFilter, Snapshot
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.cost import cost
@@ -45,8 +44,8 @@ from tests.unit.settings.test_environment import INGEST
 ENVIRON = INGEST | {"AWS_LAMBDA_FUNCTION_NAME": "ingest", "AWS_DEFAULT_REGION": "us-east-1"}
 SHARE = limits.INGEST_MEMORY_MB / 1_769
 """Of a processor, which Lambda gives by memory."""
-COST = Cost(limits.BUCKET_RULES_BYTES, limits.BUCKET_RULES_STEPS)
-PART = 4
+COST = Cost(limits.MOST_BUCKET_RULES_BYTES, limits.MOST_BUCKET_RULES_STEPS)
+PART = 8
 """Inputs are tried at this part of their size."""
 ALL = tuple(sorted(FAMILIES))
 TEXTS = ("", "x" * 1_010, "x" * 1_000 + "😀")
@@ -73,6 +72,14 @@ class Taken(NamedTuple):
     match: float = 0
 
 
+class Row(NamedTuple):
+    """A row of the table: the limits, by their names in `limits`, that the worst input fills."""
+
+    name: str
+    limits: tuple[str, ...]
+    take: Callable[[], Taken]
+
+
 def made(**fields: Any) -> Rule:
     """Return a shape of rules, whose number stands for each `#` in it."""
     defaults = {"bucket": "uploads", "arn": "arn:minio:sqs::a:webhook", "events": ALL[:1]}
@@ -80,9 +87,10 @@ def made(**fields: Any) -> Rule:
 
 
 def rules() -> Iterator[Rule]:
-    """Rules of any length, for one event and for all."""
+    """Rules of any length, for one event and for all, with short ids and long ones."""
     for text, suffix, events in product(TEXTS, (True, False), (ALL[:1], ALL)):
         yield made(prefix=f"#{text}", suffix=f"#{text}" if suffix else "", events=events)
+    yield made(prefix="#", label="😀" * limits.MOST_ID_CHARACTERS)
 
 
 def conditions() -> Iterator[Rule]:
@@ -90,6 +98,8 @@ def conditions() -> Iterator[Rule]:
     for (on, how, form), many, all_ in product(VALUES, (1, 500), (1, 500)):
         values = [tuple(form.format(n + v) for v in range(many)) for n in range(0, all_, many)]
         yield made(conditions=[Condition(on, each, how) for each in values])  # type: ignore[arg-type]
+    for text in TEXTS[1:]:
+        yield made(conditions=[Condition(f"tag:#{text}", ("#",))])
     numbers = tuple(f"#-{value}" for value in range(500))
     for hows in (("prefix",), ("suffix",), ("prefix", "suffix")):
         yield made(conditions=[Condition("key", numbers, how) for how in hows])  # type: ignore[arg-type]
@@ -109,25 +119,21 @@ def filled(shape: Rule, part: int = 1) -> Stored | None:
     """
     text, most = msgspec.json.encode(shape), [number // part for number in COST]
 
-    def stored(count: int) -> Stored | None:
-        rules = [
-            msgspec.json.decode(text.replace(b"#", b"%d" % n), type=Rule) for n in range(count)
-        ]
+    def numbered(count: int) -> list[Rule]:
+        return [msgspec.json.decode(text.replace(b"#", b"%d" % n), type=Rule) for n in range(count)]
+
+    one, two = cost(numbered(1)), cost(numbered(2))
+    more = zip(one, two, most, strict=True)  # each costs about as much as the one before
+    count = min((m - a) // (b - a) for a, b, m in more if b > a) + 1
+    while count > 0:
+        rules = numbered(count)
         found = cost(rules)
         with suppress(BucketcastError):  # their text does not fit into the items
             if all(map(le, found, most)):
                 return found.memory, rule_items.pack(rules)
-        return None
-
-    count, found = 1, stored(1)
-    while more := stored(2 * count):
-        count, found = 2 * count, more
-    step = count // 2
-    while step > count // 50:
-        if more := stored(count + step):
-            count, found = count + step, more
-        step //= 2
-    return found
+        fits = min(m / f for m, f in zip(most, found, strict=True) if f)
+        count = min(int(count * fits), count - 1 - count // 50)
+    return None
 
 
 class Rules:
@@ -169,15 +175,18 @@ def longest(indexes: Iterable[RuleIndex]) -> float:
     return match / SHARE
 
 
-def hear(most: int) -> Taken:
-    """Read the longest listeners, and match an event of each of a thousand buckets.
+def hear(most_and_users: tuple[int, int]) -> Taken:
+    """Read the longest listeners of so many users, and match events of a thousand buckets.
 
     Those with wildcards are of one bucket, as far as it may have them, the others of all.
     """
+    most, users = most_and_users
     heard = Snapshot(1, (), {})
     for number, text in enumerate((*[each[:220] for each in WILDCARDS] * 10, *TEXTS[1:] * most)):
         bucket = "" if text in TEXTS else "0"
-        wanted = ListenFilter(f"{number}", bucket, ALL, f"{text}{number}", text * (not bucket))
+        wanted = ListenFilter(
+            f"{number % users}", bucket, ALL, f"{text}{number}", text * (not bucket)
+        )
         new = Listener(id=f"{number}", requested=wanted, queue="q", since=1)
         if not heard.limit_error(new, most, 0):
             heard = msgspec.structs.replace(heard, listeners=(*heard.listeners, new))
@@ -239,6 +248,7 @@ def worst(shapes: Callable[[], Iterator[Rule]]) -> tuple[Stored, ...]:
     parts = {number: filled(shape, PART) for number, shape in enumerate(every)}
     tried = {number: measured(read, [part]) for number, part in parts.items() if part}
     found = {max(tried, key=lambda number: tried[number][field]) for field in range(3)}
+    found |= parts.keys() - tried.keys()  # a single one is too many for a part
     return tuple(stored for number in found if (stored := filled(every[number])))
 
 
@@ -248,15 +258,18 @@ def of_buckets(number: int, *every: Callable[[], Iterator[Rule]]) -> Taken:
     return Taken(*map(max, zip(*taken, strict=True)))
 
 
-BUCKET, KEPT = (f"{each:,} bytes" for each in (limits.BUCKET_RULES_BYTES, limits.KEPT_RULES_BYTES))
-STEPS = f"{limits.BUCKET_RULES_STEPS:,} steps"
-LIMITS: dict[tuple[str, str], Callable[[], Taken]] = {
-    ("rules of a bucket", BUCKET): partial(of_buckets, 1, rules),
-    ("conditions of a bucket", BUCKET): partial(of_buckets, 1, conditions),
-    ("regular expressions of a bucket", STEPS): partial(of_buckets, 1, expressions),
-    ("rules of all buckets of a batch", KEPT): partial(
-        of_buckets, 8, rules, conditions, expressions
-    ),
-    ("listeners", f"{MAX_IN_TOTAL}"): partial(measured, hear, MAX_IN_TOTAL),
-    ("notifications of topics, a bucket", f"{MOST:,}"): partial(measured, copy, MOST),
-}
+RULES = ("MOST_BUCKET_RULES_BYTES", "MOST_BUCKET_RULES_TEXT_BYTES", "MOST_ID_CHARACTERS")
+STEPS = ("MOST_BUCKET_RULES_STEPS", "MOST_REGEX_CHARACTERS")
+EVERY = (rules, conditions, expressions)
+HEARD = ("MOST_LISTENERS", "MOST_BUCKET_LISTENERS_STEPS")
+HEARD_BY_ONE = ("MOST_USER_LISTENERS", "MOST_USER_LISTENERS_STEPS")
+COPIES = ("MOST_BUCKET_NOTIFICATIONS", "MOST_TENANT_NOTIFICATIONS")
+ROWS = (
+    Row("rules of a bucket", RULES, partial(of_buckets, 1, rules)),
+    Row("conditions of a bucket", ("MOST_FILTER_BYTES",), partial(of_buckets, 1, conditions)),
+    Row("regular expressions of a bucket", STEPS, partial(of_buckets, 1, expressions)),
+    Row("rules of a batch", ("MOST_KEPT_RULES_BYTES",), partial(of_buckets, 8, *EVERY)),
+    Row("listeners of all", HEARD, partial(measured, hear, (limits.MOST_LISTENERS,) * 2)),
+    Row("listeners of one", HEARD_BY_ONE, partial(measured, hear, (limits.MOST_USER_LISTENERS, 1))),
+    Row("notifications", COPIES, partial(measured, copy, limits.MOST_BUCKET_NOTIFICATIONS)),
+)

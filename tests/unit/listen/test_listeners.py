@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from bucketcast.destination import ListenerArn
+from bucketcast.limits import MOST_LISTENERS
 from bucketcast.listen.aws.cache import FRESH_SECONDS, UNREADABLE_SECONDS, ListenerCache
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.listener import (
     KEEP_LOST_SECONDS,
     KEEP_SECONDS,
     LEASE_SECONDS,
-    MAX_IN_TOTAL,
     EventsLostError,
     ListenFilter,
     Snapshot,
@@ -225,7 +225,7 @@ def test_users_and_deployments_have_a_maximum_of_listeners(gateway: Gateway) -> 
     with pytest.raises(TooManyListenersError, match="the user has 3 listeners, and may have 3"):
         process.acquire(FILTER)
     snapshot = gateway.table.read()
-    many = replace(snapshot, listeners=snapshot.listeners * (MAX_IN_TOTAL // 3 + 1))
+    many = replace(snapshot, listeners=snapshot.listeners * (MOST_LISTENERS // 3 + 1))
     now = round(gateway.clock.now * 1_000)
     more = replace(many.listeners[0], requested=replace(FILTER, user="berta"))
     assert "a deployment may have" in many.limit_error(more, 3, now)

@@ -183,7 +183,7 @@ def test_cache_has_a_rule_at_once_and_reads_changed_buckets_only(read: Read) -> 
 def test_cache_forgets_what_was_used_last_a_long_time_ago(
     read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 3 * cost([rule()]).memory)
+    monkeypatch.setattr(rule_cache, "MOST_KEPT_RULES_BYTES", 3 * cost([rule()]).memory)
     buckets = [f"bucket-{number}" for number in range(5)]
     for each in buckets:
         read.add(rule(bucket=each))
@@ -203,7 +203,7 @@ def test_of_a_batch_with_too_many_rules_the_buckets_with_most_wait_by_turns(
     for bucket, number in buckets.items():
         for each in range(number):
             read.add(rule(f"{each}", bucket))
-    monkeypatch.setattr(rule_cache, "KEPT_RULES_BYTES", 6 * cost([rule("0")]).memory)
+    monkeypatch.setattr(rule_cache, "MOST_KEPT_RULES_BYTES", 6 * cost([rule("0")]).memory)
     rulebook, heard = RuleCache(read), Counter[str]()
     for _ in range(6):
         *two, _, (last, waits) = rulebook(frozenset(buckets)).items()
@@ -343,7 +343,7 @@ def test_rules_just_within_16_mib_are_read_again_from_all_their_items(
     monkeypatch.setattr("bucketcast.state.rule_items._MAX_ITEM", 400)
     few = [rule(f"{number:03}" * 9) for number in range(20)]
     pieces = sum(len(msgspec.json.encode(each)) + 2 for each in few)
-    monkeypatch.setattr("bucketcast.state.rule_items._MAX_UNPACKED", pieces)
+    monkeypatch.setattr("bucketcast.state.rule_items.MOST_BUCKET_RULES_TEXT_BYTES", pieces)
     rules.change("uploads", lambda _: few)
     assert rules.in_order("uploads") == few
 

@@ -85,7 +85,7 @@ def test_a_second_key_replaces_the_first_without_an_outage(
         account = users.find(key)
         assert account
         assert (account.user.keys, account.secret) == (("ANNAKEY", "SECOND"), secret)
-    with pytest.raises(BucketcastError, match="may have no more: ANNAKEY and SECOND"):
+    with pytest.raises(BucketcastError, match="has ANNAKEY and SECOND, and may have no more keys"):
         users.add_key("anna", "THIRD", "third-s3cret")
     users.remove_key("anna", "ANNAKEY")
     assert users.find("ANNAKEY") is None

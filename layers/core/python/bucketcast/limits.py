@@ -148,14 +148,8 @@ MEMORY_MB = 512
 """MB of a function that sends, unless another is configured."""
 INGEST_MEMORY_MB = 512
 """MB of ingest."""
-BUCKET_RULES_BYTES = 50_331_648
-"""Of ingest's memory for the rules of one bucket, as `rules.cost` counts them when they are
-written; to read them takes some 2 seconds."""
-BUCKET_RULES_STEPS = 4_000
-"""In which an event may be matched with the rules of one bucket, as `rules.cost` counts them: a
-hundred regular expressions of some 40 each. A step takes up to 4 µs of a processor."""
-KEPT_RULES_BYTES = 2 * BUCKET_RULES_BYTES
-"""The same for the rules of all buckets of a batch, and those that are kept for the next one."""
+GATEWAY_MEMORY_MB = 1_024
+"""MB of the gateway's function."""
 LISTEN_SECONDS = 15
 """Seconds for which a listener's call waits for events on AWS."""
 LISTEN_MEMORY_MB = 256
@@ -239,3 +233,75 @@ shorter time it would go off and on again with each try."""
 NEARLY_DROPPED_DAYS = 10
 PAUSED_ALARM_AGE_SECONDS = NEARLY_DROPPED_DAYS * DAY
 """The events of a paused target are meant to wait; their age is reported from here on."""
+
+# What users may reach: of each such limit `tests/unit/limits` builds the worst that it allows
+MOST_BUCKET_RULES_BYTES = 50_331_648
+"""Of ingest's memory for the rules of one bucket, as `rules.cost` counts them when they are
+written; to read them takes some 2 seconds."""
+MOST_BUCKET_RULES_TEXT_BYTES = 16_777_216
+"""Of the rules of one bucket as JSON, which ingest has in memory while it reads them."""
+MOST_BUCKET_RULES_STEPS = 4_000
+"""In which an event may be matched with the rules of one bucket, as `rules.cost` counts them: a
+hundred regular expressions of some 40 each. A step takes up to 4 µs of a processor."""
+MOST_KEPT_RULES_BYTES = 2 * MOST_BUCKET_RULES_BYTES
+"""The same for the rules of all buckets of a batch, and those that are kept for the next one."""
+MOST_REGEX_CHARACTERS = 1_000
+MOST_FILTER_BYTES = 1_024
+"""Of a filter's name or value, as in S3 and MinIO."""
+MOST_ID_CHARACTERS = 255
+"""Of the `Id` of a notification, as in S3."""
+MOST_BUCKET_NOTIFICATIONS = 1_000
+"""Notifications of topics in a bucket: each sends its own copy of an event."""
+MOST_TENANT_NOTIFICATIONS = 100
+"""The same of topics of one tenant."""
+MOST_LISTENERS = 500
+MOST_USER_LISTENERS = 150
+MOST_BUCKET_LISTENERS_STEPS = 2_000
+"""To match an event with the wildcards of all listeners of a bucket, by `rules.cost`. Those of all
+buckets may have no wildcards."""
+MOST_USER_LISTENERS_STEPS = 500
+"""The same of a user's listeners of a bucket."""
+MOST_XML_BYTES = 8_388_608
+"""10,000 configurations as `mc` writes them take 5 MB."""
+MOST_XML_ELEMENTS = 10_000
+"""In one child of the root, which is in memory as a whole."""
+MOST_XML_LEVELS = 16
+MOST_CONNECTIONS = 2_000
+MOST_HEADERS_BYTES = 65_536
+"""Of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
+MOST_HEADERS = 500
+"""Of a request: as many of the shortest metadata as S3's 8 KB of headers take."""
+MOST_SMALL_BODY_BYTES = 65_536
+"""Of a body read whole that are not counted, so that small ones are always read."""
+MOST_USER_BODIES_BYTES = 16_777_216
+MOST_BODIES_BYTES = 4 * MOST_USER_BODIES_BYTES
+"""Of all bodies read whole, beyond `MOST_SMALL_BODY_BYTES` of each, until their calls end."""
+MOST_FORM_BYTES = 262_144
+"""Of a form, which is read before its signature can be checked: as many as a topic's attributes
+may have, each written as `%XX`."""
+MOST_FORM_FIELDS = 1_000
+MOST_USERS = 1_000
+MOST_USER_KEYS = 2
+"""A new one, and the old one until all clients have the new one."""
+MOST_USER_PATTERNS = 100
+"""Patterns of buckets' names that a user has rights on."""
+MOST_USER_PATTERNS_CHARACTERS = 4_096
+"""Of all of them: each is a regular expression, which the gateway compiles and keeps."""
+MOST_TARGETS = 250
+"""Dynamic targets, whose settings `mc admin config export` has in one text."""
+MOST_QUEUED_TOPICS = 1_000
+"""Topics that have a queue: each is read with the targets."""
+MOST_SETTINGS_BYTES = 16_384
+"""Of a dynamic target, without secrets, as JSON."""
+MOST_ATTRIBUTES_BYTES = 65_536
+"""Of a topic, as JSON, with a policy and a certificate."""
+MOST_LOGIN_BYTES = 16_384
+"""The secret of a topic's target also holds certificates."""
+MOST_ENDPOINT_CHARACTERS = 8_192
+MOST_PAGE_TOPICS = 100
+MOST_PAGE_CHARACTERS = 131_072
+"""Of the attributes of all topics on a page, unless it is a single one."""
+MOST_POLICY_BYTES = 30_720
+"""SNS's limit. Every call to a topic reads its policy."""
+MOST_POLICY_WILDCARDS = 100
+"""Each takes some 0.15 ms, also when another user lists topics."""

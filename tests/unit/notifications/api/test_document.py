@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
+from bucketcast.limits import MOST_XML_BYTES, MOST_XML_ELEMENTS
 from bucketcast.notifications.api import conversion, document
 from bucketcast.notifications.api.document import Queue
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.web import xml
 from bucketcast.web.errors import S3Error
 
 HOOK, REDIS = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::1:redis"
@@ -198,7 +198,7 @@ BOMB = (
         BOMB,
         '<!DOCTYPE x SYSTEM "file:///etc/passwd"><NotificationConfiguration/>',
         config("<a>" * 100_000),
-        config(queue(filters="<a/>" * xml.MAX_ELEMENTS)),
+        config(queue(filters="<a/>" * MOST_XML_ELEMENTS)),
         config("&unknown;"),
     ],
 )
@@ -213,7 +213,7 @@ def test_ten_thousand_rules_fit_into_a_document() -> None:
         for number in range(10_000)
     ]
     text = document.write(queues)
-    assert len(text) < xml.MAX_BYTES
+    assert len(text) < MOST_XML_BYTES
     assert read(text) == queues
 
 

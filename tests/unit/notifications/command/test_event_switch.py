@@ -86,7 +86,7 @@ def test_what_cannot_be_added_can_only_be_disabled(
     rules: list[Rule],
     expected: str,
 ) -> None:
-    monkeypatch.setattr(cost, "BUCKET_RULES_BYTES", 80_000)
+    monkeypatch.setattr(cost, "MOST_BUCKET_RULES_BYTES", 80_000)
     table, on, off = Rules(TABLE, aws.dynamodb), tmp_path / "on.json", tmp_path / "off.json"
     table.change("uploads", lambda _: rules)
     on.write_text(run("event", "ls", "--json").out)

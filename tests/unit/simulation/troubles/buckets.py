@@ -17,7 +17,7 @@ PUTS = ("s3:ObjectCreated:*",)
 TAGGED = (Condition(on="tag:x", values=("1",)),)
 DURATION = 20 * MINUTE
 BUILD_SECONDS = 2.0
-"""To read `BUCKET_RULES_BYTES`: 0.5 s of a processor, of which ingest has 0.29."""
+"""To read `MOST_BUCKET_RULES_BYTES`: 0.5 s of a processor, of which ingest has 0.29."""
 TROUBLED, OTHER = "troubled", "other"
 RULES = {
     name: RuleIndex([Rule(bucket=name, arn=HOOK, events=PUTS, conditions=TAGGED)])

@@ -8,9 +8,7 @@ from unittest.mock import patch
 
 from bucketcast.destination import ListenerArn, TopicArn
 from bucketcast.ingest.fanout import Fanout
-from bucketcast.limits import INGEST_CONCURRENCY
-from bucketcast.listen.listener import MAX_IN_TOTAL
-from bucketcast.notifications.api.checks import MOST_OF_TENANT
+from bucketcast.limits import INGEST_CONCURRENCY, MOST_LISTENERS, MOST_TENANT_NOTIFICATIONS
 from bucketcast.rules import Rule, RuleIndex
 from tests.unit.simulation.ingesting import HOOK, Actions
 from tests.unit.simulation.sqs import HOUR, MINUTE, SimulatedQueue
@@ -89,12 +87,14 @@ def of_a_user(arns: Iterable[str]) -> Seen:
 CELLS = (
     Cell(
         "a user",
-        f"{MAX_IN_TOTAL} listeners hear every event of a bucket, and none reads",
-        partial(of_a_user, [ListenerArn(f"l{n}").arn for n in range(MAX_IN_TOTAL)]),
+        f"{MOST_LISTENERS} listeners hear every event of a bucket, and none reads",
+        partial(of_a_user, [ListenerArn(f"l{n}").arn for n in range(MOST_LISTENERS)]),
     ),
     Cell(
         "a user",
-        f"each event of a bucket goes to {MOST_OF_TENANT} topics",
-        partial(of_a_user, [TopicArn("r", "t", f"t{n}").arn for n in range(MOST_OF_TENANT)]),
+        f"each event of a bucket goes to {MOST_TENANT_NOTIFICATIONS} topics",
+        partial(
+            of_a_user, [TopicArn("r", "t", f"t{n}").arn for n in range(MOST_TENANT_NOTIFICATIONS)]
+        ),
     ),
 )

@@ -110,7 +110,7 @@ def test_delete_may_be_repeated_and_get_then_fails(ann: Any) -> None:
 
 
 def test_sdk_paginator_lists_topics_in_pages(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sns, "PAGE", 2)
+    monkeypatch.setattr(sns, "MOST_PAGE_TOPICS", 2)
     for number in range(5):
         ann.create_topic(Name=f"t{number}")
     pages = list(ann.get_paginator("list_topics").paginate())

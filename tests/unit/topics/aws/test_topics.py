@@ -43,7 +43,7 @@ def it_is_whole(account: Account) -> Topic:
     topic = account.table.topic(T1)
     assert topic is not None
     assert account.table.tasks() == []
-    assert account.table.targets() == ([topic] if topic.queue else [])
+    assert account.table.targets() == ([replace(topic, attributes={})] if topic.queue else [])
     assert account.queues() == ({topic.queue, topic.dead} if topic.queue else set())
     function = f"{DYNAMIC.prefix}{topic.kind}"
     assert account.mappings() == ([(topic.queue, function)] if topic.queue else [])

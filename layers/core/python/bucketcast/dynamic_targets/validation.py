@@ -14,7 +14,7 @@ from bucketcast.config.target_reader import TARGET_ID, TARGET_ID_RULE, setting_e
 from bucketcast.delivery.queue_names import TOKEN_LENGTH, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
-from bucketcast.limits import SETTLE_SECONDS
+from bucketcast.limits import MOST_SETTINGS_BYTES, SETTLE_SECONDS
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import options_of
 from bucketcast.settings.types import REFERENCE
@@ -22,8 +22,6 @@ from bucketcast.targets.base import Target
 from bucketcast.targets.base.iam import IamLogin
 
 _QUEUE_NAME = 80
-_SETTINGS_BYTES = 300_000
-"""An item of DynamoDB is 400 KB at most."""
 _SECRET_BYTES = 65_536
 _NO_RIGHTS = (
     "allowed is password: only a target of bucketcast.toml has a role, and rights, of its own"
@@ -192,7 +190,7 @@ def _timeout_errors(setup: DynamicSetup, target: Target, path: str) -> Iterator[
 
 def _size_errors(valid: ValidatedTarget, path: str) -> Iterator[ConfigError]:
     limits = (
-        ("settings", len(json.dumps(dict(valid.shown))), _SETTINGS_BYTES),
+        ("settings", len(json.dumps(dict(valid.shown))), MOST_SETTINGS_BYTES),
         ("secrets", len(valid.secret_text), _SECRET_BYTES),
     )
     for noun, size, limit in limits:

@@ -16,11 +16,11 @@ from bucketcast.gateway.audit import Audit
 from bucketcast.gateway.bucket_list import BucketList
 from bucketcast.gateway.call_names import CallNames
 from bucketcast.gateway.proxy import Proxy
+from bucketcast.limits import MOST_USER_LISTENERS
 from bucketcast.listen.api import Listen, refuse_listening
 from bucketcast.listen.aws.credentials import CredentialsProvider
 from bucketcast.listen.aws.listeners import Listeners, Table
 from bucketcast.listen.bucket_events import BucketEvents
-from bucketcast.listen.listener import MAX_PER_USER
 from bucketcast.listen.queue import Queue, Sqs
 from bucketcast.notifications.api import Notifications
 from bucketcast.state.dynamic_targets import Table as Targets
@@ -53,7 +53,7 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
     domains: Sequence[str] = (),
     serves: Serves = "all",
     listen_url: str = "",
-    listeners_per_user: int = MAX_PER_USER,
+    listeners_per_user: int = MOST_USER_LISTENERS,
     secure_calls: SecureCalls = "never",
 ) -> Starlette:
     """Build the application.

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bucketcast.limits import MOST_HEADERS, MOST_HEADERS_BYTES
 from bucketcast.web.authentication import ABORT, AUDITED
 
-MAX_HEADERS: Final = 65_536
-"""Bytes of a request line and its headers: S3 allows 8 KB of headers, presigned URLs more."""
 HEADERS_SECONDS: Final = 4.0
 """The seconds from connecting to the end of the headers."""
 _TURN_SECONDS: Final = 0.005
@@ -37,11 +36,16 @@ class Protocol(HttpToolsProtocol):
     _received = 0
     _within_headers = True
 
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        # uvicorn's own limit refuses calls until those of closed connections have ended.
+        self._most, self.limit_concurrency = self.limit_concurrency, None
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._start_timer()
-        if self.limit_concurrency and len(self.connections) >= self.limit_concurrency:
-            closed = self._least_needed(self.limit_concurrency // _SHARES)
+        if self._most and len(self.connections) >= self._most:
+            closed = self._least_needed(self._most // _SHARES)
             if closed is not None:
                 closed.forget()
                 closed.transport.abort()
@@ -121,13 +125,18 @@ class Protocol(HttpToolsProtocol):
         # Most requests arrive in one piece, which needs no timer.
         if self._timer is None:
             self._start_timer()
-        if self._received > MAX_HEADERS:
+        if self._received > MOST_HEADERS_BYTES:
             self.send_400_response("The headers are too long.")
 
     def on_message_begin(self) -> None:
         self._within_headers = True
         super().on_message_begin()
         self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if len(self.headers) > MOST_HEADERS:
+            raise ValueError  # which the parser reports as an invalid request
 
     def on_headers_complete(self) -> None:
         self._within_headers = False

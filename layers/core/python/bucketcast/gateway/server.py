@@ -13,13 +13,13 @@ from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.gateway.factory import create_app
 from bucketcast.gateway.protocol import Protocol
+from bucketcast.limits import MOST_CONNECTIONS
 from bucketcast.web.secure import SecureCalls
 
 _BACKLOG: Final = 1_024
-_MAX_REQUESTS: Final = 2_000
 STOP_SECONDS: Final = 8
 """The seconds that calls have to end once the gateway is to stop: Docker kills it after ten."""
-OPEN_FILES: Final = 3 * _MAX_REQUESTS
+OPEN_FILES: Final = 3 * MOST_CONNECTIONS
 """A connection of a client may need one to S3 and one to another service of AWS."""
 
 
@@ -58,7 +58,7 @@ def configure(app: Starlette) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=65,
-        limit_concurrency=_MAX_REQUESTS,
+        limit_concurrency=MOST_CONNECTIONS,
         backlog=_BACKLOG,
         timeout_graceful_shutdown=STOP_SECONDS,
     )

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from bucketcast import limits
 from bucketcast.destination import ListenerArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
@@ -29,12 +30,6 @@ RETENTION_SECONDS: Final = 3_600
 """SQS drops older messages silently; a message above the maximum age is received before that."""
 KEEP_LOST_SECONDS: Final = 3_600
 """How long a listener that lost events is kept, so that its client gets the error."""
-MAX_PER_USER: Final = 150
-MAX_IN_TOTAL: Final = 500
-USER_STEPS: Final = 500
-"""To match an event with the wildcards of a user's listeners of a bucket, by `rules.cost`."""
-BUCKET_STEPS: Final = 2_000
-"""The same for all listeners of a bucket. Those of all buckets may have no wildcards."""
 
 
 class TooManyListenersError(BucketcastError):
@@ -124,11 +119,13 @@ class Snapshot(msgspec.Struct, frozen=True):
         own = [listener for listener in active if listener.requested.user == user]
         if len(own) >= per_user:
             return f"the user has {len(own)} listeners, and may have {per_user} at once"
-        if len(active) >= MAX_IN_TOTAL:
-            return (
-                f"there are {len(active)} listeners; a deployment may have {MAX_IN_TOTAL} at once"
-            )
-        for others, most, whose in ((own, USER_STEPS, "a user's"), (active, BUCKET_STEPS, "the")):
+        if len(active) >= limits.MOST_LISTENERS:
+            allowed = limits.MOST_LISTENERS
+            return f"there are {len(active)} listeners; a deployment may have {allowed} at once"
+        for others, most, whose in (
+            (own, limits.MOST_USER_LISTENERS_STEPS, "a user's"),
+            (active, limits.MOST_BUCKET_LISTENERS_STEPS, "the"),
+        ):
             allowed = most if bucket else 0  # else events of buckets that are not theirs would pay
             alike = (each for each in (*others, new) if each.requested.bucket == bucket)
             steps = cost([listener.rule(bucket) for listener in alike]).steps

@@ -5,6 +5,7 @@ import re
 from typing import Final
 
 from bucketcast.event import names
+from bucketcast.limits import MOST_FILTER_BYTES
 from bucketcast.listen.listener import ListenFilter
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
@@ -14,7 +15,6 @@ _TWICE: Final = "Cannot specify more than one {} rule in a filter."
 _VALUE: Final = "Size of filter rule value cannot exceed 1024 bytes in UTF-8 representation"
 _EVENT: Final = "A specified event is not supported for notifications."
 _PING: Final = "ping is the number of seconds between two lines: a whole number from 1 on"
-_MAX_BYTES: Final = 1_024
 _BUCKETS: Final = {
     name.removesuffix(":*"): name for name in (names.BUCKET_CREATED, names.BUCKET_REMOVED)
 }
@@ -69,6 +69,6 @@ def _read_key_part(call: RawRequest, name: str) -> str:
     (value,) = values
     if "\\" in value or "\ufffd" in value or any(part in (".", "..") for part in value.split("/")):
         raise S3Error("InvalidArgument", _VALUE)
-    if len(value.encode("utf-8", "surrogatepass")) > _MAX_BYTES:
+    if len(value.encode("utf-8", "surrogatepass")) > MOST_FILTER_BYTES:
         raise S3Error("InvalidArgument", _VALUE)
     return value

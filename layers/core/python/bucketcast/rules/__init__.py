@@ -210,7 +210,8 @@ def _has(key: str, pattern: str) -> bool:
 
 
 def _is_wild(rule: Rule) -> bool:
-    return any(mark in end for mark in "*?" for end in (rule.prefix, rule.suffix))
+    both = rule.prefix + rule.suffix
+    return "*" in both or "?" in both
 
 
 def _is_regex(condition: Condition) -> bool:

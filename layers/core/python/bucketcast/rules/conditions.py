@@ -25,7 +25,8 @@ import msgspec
 from bucketcast.errors import did_you_mean
 from bucketcast.event import Event
 from bucketcast.event.encoded_words import decode
-from bucketcast.rules.regexes import LONGEST, RegexSet
+from bucketcast.limits import MOST_REGEX_CHARACTERS
+from bucketcast.rules.regexes import RegexSet
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -191,8 +192,10 @@ def test_of(condition: Condition) -> Test:
         return lambda text: text.endswith(values)
     if condition.how == "regex":
         longest = max(map(len, values))
-        if longest > LONGEST:
-            raise ValueError(f"a regular expression of {longest} characters; {LONGEST} are allowed")
+        if longest > MOST_REGEX_CHARACTERS:
+            raise ValueError(
+                f"a regular expression of {longest} characters; {MOST_REGEX_CHARACTERS} are allowed"
+            )
         return RegexSet(values).any
     if condition.how == "range":
         ranges = [size_range(text) for text in values]

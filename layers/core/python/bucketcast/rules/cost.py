@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from bucketcast.errors import BucketcastError
-from bucketcast.limits import BUCKET_RULES_BYTES, BUCKET_RULES_STEPS
+from bucketcast.limits import MOST_BUCKET_RULES_BYTES, MOST_BUCKET_RULES_STEPS
 from bucketcast.rules import Rule, ends, regexes, searched
 from bucketcast.rules.affixes import Affixes
 from bucketcast.rules.regexes import Cost
@@ -56,7 +56,7 @@ def cost(rules: Iterable[Rule]) -> Cost:
                 steps += found.steps * (1 if condition.on == "key" else _LONGER)
         for prefix in ends(rule, "prefix") if regex is None else ("",):
             tests[prefix] += steps
-        if memory > BUCKET_RULES_BYTES or steps > BUCKET_RULES_STEPS:
+        if memory > MOST_BUCKET_RULES_BYTES or steps > MOST_BUCKET_RULES_STEPS:
             break
     by_prefix = Affixes(tests)
     most = max((sum(by_prefix.along(prefix)) for prefix in tests), default=0)
@@ -72,8 +72,8 @@ def check(rules: Iterable[Rule]) -> None:
     """
     found = cost(rules)
     for number, most, what in (
-        (found.memory, BUCKET_RULES_BYTES, "bytes of ingest's memory"),
-        (found.steps, BUCKET_RULES_STEPS, "steps to match an event"),
+        (found.memory, MOST_BUCKET_RULES_BYTES, "bytes of ingest's memory"),
+        (found.steps, MOST_BUCKET_RULES_STEPS, "steps to match an event"),
     ):
         if number > most:
             raise BucketcastError(

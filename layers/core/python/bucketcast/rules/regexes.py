@@ -10,10 +10,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from bucketcast.limits import BUCKET_RULES_STEPS
+from bucketcast.limits import MOST_BUCKET_RULES_STEPS
 
-LONGEST: Final = 1_000
-"""Longest pattern, in characters."""
 _SET_BYTES: Final = 1 << 16
 _INSTRUCTION_BYTES: Final = 128
 """Of which RE2 needs some 100 to compile, and then for its program and states."""
@@ -39,7 +37,7 @@ class RegexSet:
     def __init__(self, patterns: Collection[str]) -> None:
         self._set, cost = _compiled(patterns)
         if self._set is None:
-            most = f"allowed are {BUCKET_RULES_STEPS:,}"
+            most = f"allowed are {MOST_BUCKET_RULES_STEPS:,}"
             raise ValueError(f"the regular expressions take {cost.steps:,} steps together; {most}")
 
     def matching(self, text: str) -> list[int]:
@@ -67,7 +65,7 @@ def _compiled(patterns: Collection[str]) -> tuple[Any, Cost]:
     steps = 0
     for pattern in patterns:
         steps += _instructions(pattern)
-        if steps > BUCKET_RULES_STEPS:  # and more; however many, they are refused
+        if steps > MOST_BUCKET_RULES_STEPS:  # and more; however many, they are refused
             return None, Cost(0, steps)
     memory = _SET_BYTES + _INSTRUCTION_BYTES * steps
     while True:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
@@ -61,7 +62,10 @@ class Table:
         return found if isinstance(found, Topic) else None
 
     def targets(self) -> list[DynamicTarget]:
-        """Return the targets that have a queue, with those of topics, ordered by key."""
+        """Return the targets that have a queue, with those of topics, ordered by key.
+
+        Topics are without their attributes.
+        """
         return [_decode(item["text"]["S"]) for item in self._items.items(_QUEUED)]
 
     def topics(
@@ -127,9 +131,12 @@ class Table:
                 already (0 is any number); nothing was changed.
         """
         owned = if_held(task.holder)
+        queued = after if after and after.queue else None
+        if isinstance(queued, Topic):  # every command reads them, and may have a thousand
+            queued = replace(queued, attributes={})
         parts = [
             self._target_part(_TARGET + task.key, after),
-            self._target_part(_QUEUED + task.key, after if after and after.queue else None),
+            self._target_part(_QUEUED + task.key, queued),
             self._task_part(rest, owned)
             if rest
             else self._items.delete_part(_TASK + task.key, **owned),

@@ -1,5 +1,6 @@
 """The indexes of buckets' rules for ingest, cached while they do not change."""
 
+import gc
 import time
 from collections.abc import Collection, Mapping
 from typing import Final, Protocol
@@ -8,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.limits import KEPT_RULES_BYTES
+from bucketcast.limits import MOST_KEPT_RULES_BYTES
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.state.rules import Rules, Version
@@ -44,9 +45,9 @@ class UnreadableRules(RuleIndex):
 class RuleCache:
     """The indexes of buckets' rules, cached while they do not change.
 
-    Together they cost no more than `KEPT_RULES_BYTES`: the least recently used are forgotten before
-    more are read. Where those of one batch cost more, the buckets that cost most have to wait, but
-    for the one that has waited longest.
+    Together they cost no more than `MOST_KEPT_RULES_BYTES`: the least recently used are forgotten
+    before more are read. Where those of one batch cost more, the buckets that cost most have to
+    wait, but for the one that has waited longest.
     """
 
     def __init__(self, rules: Rules, more: MoreRules | None = None) -> None:
@@ -76,17 +77,19 @@ class RuleCache:
 
     def _index(self, bucket: str, version: Version, needed: int) -> RuleIndex:
         """Return a bucket's index; `needed` is the cost of the batch with this bucket."""
-        if needed > KEPT_RULES_BYTES:
+        if needed > MOST_KEPT_RULES_BYTES:
             self._waiting.setdefault(bucket)
             return UnreadableRules(
                 f"the rules of {bucket} wait: with other buckets' they take {needed:,} bytes; "
-                f"allowed at once are {KEPT_RULES_BYTES:,}"
+                f"allowed at once are {MOST_KEPT_RULES_BYTES:,}"
             )
         self._waiting.pop(bucket, None)
         cached, index = self._cached.pop(bucket, (None, None))
         old = isinstance(index, UnreadableRules) and time.monotonic() > index.expires
         if index is None or cached != version or old:
+            index = None  # the old one goes before the new one comes
             self._forget(version.cost)
+            gc.disable()  # there are no cycles in rules, and to look for them takes as long again
             try:
                 index = RuleIndex(self._rules.in_order(bucket))
             except (BotoCoreError, ClientError):
@@ -95,10 +98,12 @@ class RuleCache:
                 index = UnreadableRules(
                     f"the rules of {bucket} cannot be read: {type(error).__name__}: {error}"
                 )
+            finally:
+                gc.enable()
         self._cached[bucket] = (version, index)  # the last one used
         return index
 
     def _forget(self, more: int) -> None:
         total = more + sum(version.cost for version, _ in self._cached.values())
-        while total > KEPT_RULES_BYTES:
+        while total > MOST_KEPT_RULES_BYTES:
             total -= self._cached.pop(next(iter(self._cached)))[0].cost

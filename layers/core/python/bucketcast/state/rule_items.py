@@ -11,6 +11,7 @@ import msgspec
 
 from bucketcast.delivery.compression import compress, decompress
 from bucketcast.errors import BucketcastError
+from bucketcast.limits import MOST_BUCKET_RULES_TEXT_BYTES
 from bucketcast.rules import Rule
 
 PREFIX: Final = "page#"
@@ -18,8 +19,6 @@ _MAX_ITEM: Final = 380_000
 """Bytes: DynamoDB allows 400 KB with names and the rest of the item."""
 _MAX_ITEMS: Final = 9
 """A transaction holds 4 MB."""
-_MAX_UNPACKED: Final = 16 << 20
-"""Bytes of all rules of a bucket as JSON: ingest has them in memory."""
 _decode: Final = msgspec.json.Decoder(list[Rule]).decode
 
 
@@ -31,10 +30,10 @@ def pack(rules: Sequence[Rule]) -> list[bytes]:
     """
     encoded = [msgspec.json.encode(rule) for rule in rules]
     size = sum(len(rule) + len("[]") for rule in encoded)
-    if size > _MAX_UNPACKED:
+    if size > MOST_BUCKET_RULES_TEXT_BYTES:
         raise BucketcastError(
             f"the {len(rules):,} rules of the bucket take {size:,} bytes; allowed are "
-            f"{_MAX_UNPACKED:,}"
+            f"{MOST_BUCKET_RULES_TEXT_BYTES:,}"
         )
     parts = list(_parts(encoded))
     if len(parts) > _MAX_ITEMS:
@@ -52,7 +51,7 @@ def unpack(parts: Iterable[bytes]) -> list[Rule]:
         ValueError: together they are larger than `pack` allows.
     """
     rules: list[Rule] = []
-    room = _MAX_UNPACKED
+    room = MOST_BUCKET_RULES_TEXT_BYTES
     for part in parts:
         unpacked = decompress(part, room)
         room -= len(unpacked)

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from bucketcast.limits import MOST_ATTRIBUTES_BYTES, MOST_ENDPOINT_CHARACTERS, MOST_LOGIN_BYTES
 from bucketcast.state.items import ENDPOINT, OWN
 from bucketcast.topics.address import Address, parse_address
 from bucketcast.topics.errors import TopicError, invalid
@@ -38,11 +39,6 @@ _TRUE: Final = ("true", "1")
 _FALSE: Final = ("false", "0")
 _INHERITED: Final = ("", "none")
 _LARGEST: Final = 2**31 - 1
-_MOST_BYTES: Final = 200_000
-"""DynamoDB's limit of an item is 400 KB, the certificate of `ca-location` included."""
-_MOST_SECRET: Final = 16_384
-"""Secrets Manager's limit is 64 KiB, and a target's secret also holds the certificates."""
-_LONGEST_ENDPOINT: Final = 8_192
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
 
 
@@ -63,12 +59,11 @@ def parse_attributes(attributes: Mapping[str, str]) -> TopicAttributes:
     Raises:
         TopicError: an attribute is invalid; the text holds no password.
     """
-    _require_size("Attributes", attributes, _MOST_BYTES)
-    _require_size(
-        "the login", {key: attributes[key] for key in _LOGIN & attributes.keys()}, _MOST_SECRET
-    )
-    if len(attributes.get(ENDPOINT, "")) > _LONGEST_ENDPOINT:
-        raise invalid(ENDPOINT, "more", f"at most {_LONGEST_ENDPOINT:,} characters")
+    _require_size("Attributes", attributes, MOST_ATTRIBUTES_BYTES)
+    login_alone = {key: attributes[key] for key in _LOGIN & attributes.keys()}
+    _require_size("the login", login_alone, MOST_LOGIN_BYTES)
+    if len(attributes.get(ENDPOINT, "")) > MOST_ENDPOINT_CHARACTERS:
+        raise invalid(ENDPOINT, "more", f"at most {MOST_ENDPOINT_CHARACTERS:,} characters")
     values = {key: _normalize(key, text) for key, text in attributes.items()}
     values = {key: text for key, text in values.items() if text or key not in OWN | _NUMBERS}
     if text := values.get("Policy"):

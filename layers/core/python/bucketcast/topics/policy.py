@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Self
 
 import msgspec
 
+from bucketcast.limits import MOST_POLICY_BYTES, MOST_POLICY_WILDCARDS
 from bucketcast.topics.errors import TopicError
 
 CREATE: Final = "sns:CreateTopic"
@@ -26,10 +27,6 @@ SET: Final = "sns:SetTopicAttributes"
 ACTIONS: Final = (CREATE, DELETE, GET, PUBLISH, SET)
 _VERSIONS: Final = ("2008-10-17", "2012-10-17")
 _FIELDS: Final = 6
-_MOST_BYTES: Final = 30_720
-"""SNS's limit. Every call to a topic reads its policy."""
-_MOST_WILDCARDS: Final = 100
-"""Each takes some 0.15 ms, also when another user lists topics."""
 _PAIRS: Final = ("Action", "Principal", "Resource")
 _KEYS: Final = frozenset({"Effect", "Sid", *_PAIRS, *(f"Not{each}" for each in _PAIRS)})
 Verdict = Literal["Allow", "Deny", ""]
@@ -69,8 +66,8 @@ class Policy:
         Raises:
             TopicError: the policy is invalid, or has elements that are not supported.
         """
-        if (size := len(text.encode())) > _MOST_BYTES:
-            raise _malformed(f"it has {size:,} bytes: allowed are {_MOST_BYTES:,}")
+        if (size := len(text.encode())) > MOST_POLICY_BYTES:
+            raise _malformed(f"it has {size:,} bytes: allowed are {MOST_POLICY_BYTES:,}")
         try:
             document = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -85,8 +82,8 @@ class Policy:
         parsed = tuple(_parse_statement(statement) for statement in statements)
         every = [(*one.actions, *one.principals, *one.resources) for one in parsed]
         patterns = "".join(map("".join, every))
-        if (wild := patterns.count("*") + patterns.count("?")) > _MOST_WILDCARDS:
-            raise _malformed(f"it has {wild:,} wildcards: allowed are {_MOST_WILDCARDS}")
+        if (wild := patterns.count("*") + patterns.count("?")) > MOST_POLICY_WILDCARDS:
+            raise _malformed(f"it has {wild:,} wildcards: allowed are {MOST_POLICY_WILDCARDS}")
         return cls(parsed)
 
     def evaluate(self, tenant: str, user: str, action: str, resource: str) -> Verdict:

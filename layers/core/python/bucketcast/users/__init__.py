@@ -10,8 +10,6 @@ from typing import Final, Literal, get_args
 
 Right = Literal["read", "write", "notify", "create", "lock"]
 RIGHTS: Final[tuple[Right, ...]] = get_args(Right)
-MAX_KEYS: Final = 2
-"""The keys of a user: a new one, and the old one until all clients have the new one."""
 MAX_KEY_LENGTH: Final = 128
 """Characters of an access key."""
 

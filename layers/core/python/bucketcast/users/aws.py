@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from bucketcast.errors import BucketcastError
+from bucketcast.limits import MOST_USER_KEYS, MOST_USERS
 from bucketcast.state.table import Partition
-from bucketcast.users import MAX_KEY_LENGTH, MAX_KEYS, Account, User
+from bucketcast.users import MAX_KEY_LENGTH, Account, User
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -61,7 +62,10 @@ class Users:
 
         Raises:
             UserExistsError: the name or the access key is taken; nothing has changed.
+            BucketcastError: there are too many users.
         """
+        if (number := len(self.all())) >= MOST_USERS:
+            raise BucketcastError(f"there are {number:,} users, and may be {MOST_USERS:,}")
         # The table first: only it refuses duplicates. A user without a secret cannot log in.
         if not self._store(None, user):
             named = self._items.get(_NAME + user.name)
@@ -110,9 +114,9 @@ class Users:
         before = self.get(name)
         if access_key in before.keys:
             raise UserExistsError(f"{name} has the access key {access_key} already")
-        if len(before.keys) >= MAX_KEYS:
+        if len(before.keys) >= MOST_USER_KEYS:
             raise BucketcastError(
-                f"{name} has {MAX_KEYS} keys, and may have no more: {' and '.join(before.keys)}; "
+                f"{name} has {' and '.join(before.keys)}, and may have no more keys; "
                 f"`bucketcast user key rm {name} KEY` removes one"
             )
         after = replace(before, keys=(*before.keys, access_key))

@@ -9,13 +9,13 @@ from typing import Any, Final
 import click
 
 from bucketcast.aws.clients import aws_errors
+from bucketcast.limits import MOST_USER_PATTERNS, MOST_USER_PATTERNS_CHARACTERS
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.users import RIGHTS, Right, User
 from bucketcast.users.aws import Users, new_id, new_keys
 
 _MIN_LENGTH, _MAX_LENGTH = 8, 128
-_MAX_PATTERNS: Final = 100
 _NONE: Final = "none"
 _name = params.matching(
     r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
@@ -241,8 +241,12 @@ def _with_grants(user: User, grants: Sequence[Grant]) -> User:
         given[pattern] = tuple(right for right in RIGHTS if right in both)
     changed = {**user.grants, **given}
     kept = {pattern: rights for pattern, rights in changed.items() if rights}
-    if len(kept) > _MAX_PATTERNS:
-        raise click.UsageError(f"found {len(kept)} patterns; a user may have {_MAX_PATTERNS}")
+    size = len("".join(kept))
+    if len(kept) > MOST_USER_PATTERNS or size > MOST_USER_PATTERNS_CHARACTERS:
+        raise click.UsageError(
+            f"found {len(kept)} patterns of {size:,} characters; a user may have "
+            f"{MOST_USER_PATTERNS} of {MOST_USER_PATTERNS_CHARACTERS:,}"
+        )
     return replace(user, grants=kept)
 
 

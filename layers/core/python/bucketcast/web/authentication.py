@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from bucketcast.aws.clients import AwsError
+from bucketcast.limits import MOST_FORM_BYTES
 from bucketcast.users import MAX_KEY_LENGTH, Account, User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest, byte_count
@@ -31,9 +32,6 @@ AUDITED: Final = "bucketcast.audited"
 """The scope's key for what is known of a call, for `gateway.audit`."""
 ABORT: Final = "bucketcast.abort"
 """The scope's key for a function that closes the connection, if the server has one."""
-LARGEST_FORM: Final = 640 * 1024
-"""Bytes of a form, which are read before its signature can be checked: as many as a topic's
-attributes may have, each written as `%XX`."""
 
 
 @dataclass(slots=True)
@@ -186,9 +184,9 @@ class Authenticator:
 
         Clients send it to S3 only, and curl before 8 does not even there.
         """
-        if (byte_count(call.headers.get("content-length", "")) or 0) > LARGEST_FORM:
-            raise S3Error("EntityTooLarge", MaxSizeAllowed=str(LARGEST_FORM))
-        parts = [await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(LARGEST_FORM)]
+        if (byte_count(call.headers.get("content-length", "")) or 0) > MOST_FORM_BYTES:
+            raise S3Error("EntityTooLarge", MaxSizeAllowed=str(MOST_FORM_BYTES))
+        parts = [await RequestBody(receive, payload.Plain(UNSIGNED, None)).read(MOST_FORM_BYTES)]
         length, digest = len(parts[0]), hashlib.sha256(parts[0]).hexdigest()
         check.signature(call, replace(claim, payload=digest), account.secret)
 

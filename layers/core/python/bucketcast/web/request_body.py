@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Mutable
 from contextlib import suppress
 from typing import Any, Final
 
+from bucketcast import limits
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import byte_count
 from bucketcast.web.signature.payload import Payload
@@ -18,11 +19,6 @@ _DRAINED: Final = 32 << 20
 _DRAIN_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 60.0
 """The seconds for which a client may send nothing."""
-UNCOUNTED: Final = 65_536
-"""Bytes of a body read whole that are not counted, so that small ones are always read."""
-MOST_OF_USER: Final = 16 << 20
-MOST: Final = 4 * MOST_OF_USER
-"""Bytes of all bodies read whole, beyond `UNCOUNTED` of each, until their calls end."""
 _held: Final[Counter[str]] = Counter()
 
 
@@ -58,7 +54,7 @@ class RequestBody:
                     content += piece
                     if len(content) > limit:
                         raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
-                    if len(content) > UNCOUNTED:
+                    if len(content) > limits.MOST_SMALL_BODY_BYTES:
                         self._count(len(piece))
         except TimeoutError:
             raise S3Error("RequestTimeout") from None
@@ -66,7 +62,8 @@ class RequestBody:
 
     def _count(self, number: int) -> None:
         """Count bytes until the call's task ends."""
-        if _held[self._user_id] + number > MOST_OF_USER or _held.total() + number > MOST:
+        of_user, of_all = _held[self._user_id] + number, _held.total() + number
+        if of_user > limits.MOST_USER_BODIES_BYTES or of_all > limits.MOST_BODIES_BYTES:
             raise S3Error("SlowDown")
         _held[self._user_id] += number
         if task := asyncio.current_task():

@@ -7,13 +7,9 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
+from bucketcast.limits import MOST_XML_ELEMENTS, MOST_XML_LEVELS
 from bucketcast.web.errors import S3Error
 
-MAX_DEPTH: Final = 16
-MAX_ELEMENTS: Final = 10_000
-"""The elements in one child of the root, which is in memory as a whole."""
-MAX_BYTES: Final = 8 << 20
-"""10,000 configurations as `mc` writes them take 5 MB."""
 DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -36,7 +32,8 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
         nonlocal number
         number = number + 1 if len(path) > 1 else 0
         local = name.rpartition(":")[2]
-        if len(path) == MAX_DEPTH or (not path and local != root) or number > MAX_ELEMENTS:
+        is_long = len(path) == MOST_XML_LEVELS or number > MOST_XML_ELEMENTS
+        if is_long or (not path and local != root):
             raise S3Error("MalformedXML")
         path.append(tree.start(local, {}))
 

@@ -31,8 +31,9 @@ from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.tasks import TargetTasks, busy
 from bucketcast.dynamic_targets.validation import ValidatedTarget, require_available, validate
 from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.limits import MOST_QUEUED_TOPICS, MOST_TARGETS
 from bucketcast.state.dynamic_targets import Table
-from bucketcast.state.items import DynamicTarget, Resource, Task
+from bucketcast.state.items import DynamicTarget, Resource, Task, Topic
 from bucketcast.targets import load
 
 TIMEOUT_SECONDS = 20.0
@@ -149,6 +150,8 @@ class DynamicTargets:
         with self._planning(to) as (task, existing):
             stored = self._resources.read_secret(existing.secret) if existing else {}
             desired = plan(existing, stored)
+            if existing is None and desired.target.has_queue:
+                self._require_room(desired.target)
             if (
                 existing
                 and stored == desired.valid.hidden
@@ -211,6 +214,16 @@ class DynamicTargets:
         except Exception:
             self._tasks.end(task, existing)
             raise
+
+    def _require_room(self, target: DynamicTarget) -> None:
+        """Require that the deployment may have one more target, or topic with a queue."""
+        alike = [each for each in self._table.targets() if type(each) is type(target)]
+        topics = isinstance(target, Topic)
+        most, what = (
+            (MOST_QUEUED_TOPICS, "persistent topics") if topics else (MOST_TARGETS, "targets")
+        )
+        if len(alike) >= most:
+            raise BucketcastError(f"there are {len(alike):,} {what}; allowed are {most:,}")
 
     def _missing(self, to: Destination) -> BucketcastError:
         if to.plain in self._deployed:

@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from bucketcast.delivery.queue import make_queue, remove_queue
+from bucketcast.limits import MOST_USER_LISTENERS
 from bucketcast.listen.listener import (
     KEEP_LOST_SECONDS,
     KEEP_SECONDS,
     LEASE_SECONDS,
-    MAX_PER_USER,
     PARTITION,
     RETENTION_SECONDS,
     EventsLostError,
@@ -113,7 +113,7 @@ class Listeners:
     prefix: Callable[[], str]
     _: KW_ONLY
     kms_key: Callable[[], str] = str
-    per_user: int = MAX_PER_USER
+    per_user: int = MOST_USER_LISTENERS
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     holder: str = field(default_factory=lambda: secrets.token_hex(8))

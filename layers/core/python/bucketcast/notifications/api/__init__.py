@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
+from bucketcast.limits import MOST_XML_BYTES
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api import conversion, document
 from bucketcast.notifications.api.checks import (
@@ -33,7 +34,6 @@ from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from bucketcast.telemetry import logger
 from bucketcast.users import User
-from bucketcast.web import xml
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
@@ -88,7 +88,7 @@ class Notifications:
             raise S3Error("InvalidArgument", "PUT ?notification takes no Id: the document has them")
         if not admitted.body.payload.length:
             raise S3Error("MissingContentLength")
-        text = await admitted.body.read(xml.MAX_BYTES)
+        text = await admitted.body.read(MOST_XML_BYTES)
         whole = _is_minios(call)
         admitted.audited["changed"] = await in_thread(
             # By the rights that the user has when a thread is free.

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
 
+from bucketcast import limits
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
+from bucketcast.limits import MOST_FILTER_BYTES, MOST_ID_CHARACTERS
 from bucketcast.notifications.aws.checks import missing_permission
 from bucketcast.notifications.not_sent import not_sent
 from bucketcast.rules import Rule, access_events, cost
@@ -16,15 +17,6 @@ from bucketcast.topics.permissions import is_allowed
 from bucketcast.topics.policy import PUBLISH
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
-
-LONGEST_ID: Final = 255
-"""Characters of an `Id`, as in S3."""
-LONGEST_VALUE: Final = 1_024
-"""Bytes of a filter's value, as in S3 and MinIO."""
-MOST: Final = 1_000
-"""Notifications of topics in a bucket: each sends its own copy of an event."""
-MOST_OF_TENANT: Final = 100
-"""The same of topics of one tenant."""
 
 
 def stored_topic_arn(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
@@ -72,25 +64,27 @@ def check_size(wanted: Sequence[Rule], stored: Sequence[Rule]) -> None:
         Counter(rule.to.tenant for rule in rules if isinstance(rule.to, TopicArn))
         for rules in (wanted, stored)
     )
-    if tenants.total() > max(MOST, before.total()) or any(
-        number > max(MOST_OF_TENANT, before[tenant]) for tenant, number in tenants.items()
+    most, of_tenant = limits.MOST_BUCKET_NOTIFICATIONS, limits.MOST_TENANT_NOTIFICATIONS
+    if tenants.total() > max(most, before.total()) or any(
+        number > max(of_tenant, before[tenant]) for tenant, number in tenants.items()
     ):
         raise S3Error(
             "InvalidArgument",
             f"{tenants.total():,} notifications of topics for {wanted[0].bucket}; allowed are "
-            f"{MOST:,}, of one tenant {MOST_OF_TENANT}",
+            f"{most:,}, of one tenant {of_tenant}",
         )
     for rule in _new_rules(wanted, stored):
-        if max(len(rule.name), len(rule.label)) > LONGEST_ID:
-            raise S3Error("InvalidArgument", f"Id: allowed are {LONGEST_ID} characters")
+        if max(len(rule.name), len(rule.label)) > MOST_ID_CHARACTERS:
+            raise S3Error("InvalidArgument", f"Id: allowed are {MOST_ID_CHARACTERS} characters")
         values = (
             rule.prefix,
             rule.suffix,
             *(v for c in rule.conditions for v in (c.on, *c.values)),
         )
-        if any(len(value.encode("utf-8", "surrogatepass")) > LONGEST_VALUE for value in values):
+        if any(len(value.encode("utf-8", "surrogatepass")) > MOST_FILTER_BYTES for value in values):
             raise S3Error(
-                "InvalidArgument", f"a filter's name or value: allowed are {LONGEST_VALUE:,} bytes"
+                "InvalidArgument",
+                f"a filter's name or value: allowed are {MOST_FILTER_BYTES:,} bytes",
             )
 
 

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 
 from bucketcast.destination import TargetArn
 from bucketcast.event import names
+from bucketcast.limits import MOST_BUCKET_NOTIFICATIONS
 from bucketcast.notifications.api import topics
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.web import xml
@@ -73,7 +74,7 @@ def read(document: bytes, exists: Callable[[str], bool], region: str | None) -> 
     notifications: list[Notification] = []
     parts = {
         _QUEUE: lambda element: queues.append(_read_queue(element, exists, region)),
-        topics.ELEMENT: lambda element: notifications.append(topics.read(element)),
+        topics.ELEMENT: lambda element: _add(notifications, topics.read(element)),
         "CloudFunctionConfiguration": _refuse_function,
         _EVENTBRIDGE: _refuse_eventbridge,
     }
@@ -81,6 +82,14 @@ def read(document: bytes, exists: Callable[[str], bool], region: str | None) -> 
     if len(set(queues)) != len(queues):
         raise S3Error("InvalidArgument", _QUEUE_TWICE)
     return Document(queues, notifications)
+
+
+def _add(notifications: list[Notification], notification: Notification) -> None:
+    """Add one, unless there are too many: each costs time to read."""
+    if len(notifications) == MOST_BUCKET_NOTIFICATIONS:
+        most = f"allowed are {MOST_BUCKET_NOTIFICATIONS:,} notifications of topics"
+        raise S3Error("InvalidArgument", most)
+    notifications.append(notification)
 
 
 def _refuse_function(_: Element) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 from urllib.parse import parse_qsl
 
+from bucketcast.limits import MOST_FORM_FIELDS
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.errors import TopicError, invalid
 
 _ENTRY: Final = re.compile(r"Attributes\.entry\.([0-9]{1,1000})\.(key|value)")
-_MOST_FIELDS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Form:
                 keep_blank_values=True,
                 strict_parsing=bool(text),
                 errors="strict",
-                max_num_fields=_MOST_FIELDS,
+                max_num_fields=MOST_FORM_FIELDS,
             )
         except ValueError as error:
             # The body may hold a password, so do not quote it.

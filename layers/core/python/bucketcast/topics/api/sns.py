@@ -12,18 +12,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bucketcast.aws.clients import aws_errors
 from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import did_you_mean
+from bucketcast.limits import MOST_FORM_BYTES, MOST_PAGE_TOPICS
 from bucketcast.topics.api import responses
 from bucketcast.topics.api.form import Form
 from bucketcast.topics.api.user_topics import TopicCall, UserTopics
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.web.authentication import LARGEST_FORM, Authenticator
+from bucketcast.web.authentication import Authenticator
 from bucketcast.web.errors import as_s3_error
 from bucketcast.web.request_body import ClientDisconnected, RequestStream
 from bucketcast.web.secure import IsSecure
 from bucketcast.web.signature.claims import UNSIGNED
 from bucketcast.web.threads import in_thread
 
-PAGE: Final = 100
 _SERVICES: Final = ("sns", "s3")
 """The allowed services in a signature's scope, the usual one first."""
 
@@ -90,7 +90,7 @@ class Sns:
 
     async def _answer(self, scope: Scope, stream: RequestStream, request_id: str) -> bytes:
         authenticated = await self._authenticator.authenticate(scope, stream, _SERVICES)
-        body = await authenticated.body.read(LARGEST_FORM)
+        body = await authenticated.body.read(MOST_FORM_BYTES)
         secure = self._is_secure(scope, authenticated.call.headers)
         return await in_thread(
             authenticated, self._run, TopicCall(authenticated, body, secure, request_id)
@@ -130,7 +130,7 @@ class Sns:
 
     def _list(self, call: TopicCall, form: Form) -> dict[str, Any]:
         after = _marker(form.values.get("NextToken", ""))
-        topics, after = self._topics.page(call, PAGE, after)
+        topics, after = self._topics.page(call, MOST_PAGE_TOPICS, after)
         listed = {"Topics": {"member": [*map(responses.fields, topics)]}}
         return {**listed, "NextToken": _token(after)} if after else listed
 

@@ -11,6 +11,7 @@ from bucketcast.dynamic_targets.aws.factory import targets_of
 from bucketcast.dynamic_targets.aws.targets import Desired, DynamicTargets, NoDynamicTargetError
 from bucketcast.dynamic_targets.validation import ValidatedTarget, validate
 from bucketcast.errors import ConfigErrors
+from bucketcast.limits import MOST_PAGE_CHARACTERS
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.topics.attributes import HIDDEN, TLS, TopicAttributes
@@ -125,12 +126,15 @@ def page(
 ) -> tuple[list[Topic], str]:
     """Return up to `limit` topics of a tenant (None: of all), and a marker for the next page.
 
-    Pass the marker as `after` to get the next page; "" is the end.
+    Topics with long attributes are fewer. Pass the marker as `after` to get the next page; "" is
+    the end.
     """
     topics: list[Topic] = []
+    size = 0
     # One more than `limit` shows whether there is another page.
     for topic in filter(keep, table.topics(tenant, after, limit + 1)):
-        if len(topics) == limit:
+        size += sum(map(len, topic.attributes.values()))
+        if len(topics) == limit or (topics and size > MOST_PAGE_CHARACTERS):
             return topics, TopicArn.parse(topics[-1].arn).key
         topics.append(topic)
     return topics, ""
