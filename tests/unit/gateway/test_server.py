@@ -14,6 +14,7 @@ from uvicorn.server import ServerState
 
 from bucketcast.gateway.protocol import Protocol
 from bucketcast.gateway.server import OPEN_FILES, STOP_SECONDS, allow_open_files, configure
+from bucketcast.limits import MOST_HEADERS
 from bucketcast.users import Account
 from tests.unit.gateway.application import application
 from tests.unit.gateway.served import connected, sent, served
@@ -151,3 +152,9 @@ def test_the_process_may_open_a_file_for_each_connection() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert soft == (OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard))
     assert kept == hard
+
+
+def test_a_request_with_too_many_headers_is_refused() -> None:
+    with served() as (port, _), connected(port) as stranger:
+        stranger.sendall(ASKED[:-2] + b"a:\r\n" * MOST_HEADERS)
+        assert stranger.recv(12) == b"HTTP/1.1 400"

@@ -218,3 +218,12 @@ def test_new_keys_are_unique_letters_and_digits() -> None:
     assert len(keys) == 50
     assert all(len(key) == 20 and len(secret) == 40 for key, secret in keys)
     assert all((key + secret).isalnum() for key, secret in keys)
+
+
+def test_there_are_no_more_users_than_the_gateway_can_read(
+    users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketcast.users.aws.MOST_USERS", 1)
+    users.add(ANNA, SECRET)
+    with pytest.raises(BucketcastError, match="there are 1 users, and may be 1"):
+        users.add(User("b1", "bob", "", ("BOBKEY",)), SECRET)

@@ -116,3 +116,9 @@ def test_rights_add_up_for_patterns_with_classes_of_characters_and_an_empty_tena
     rights = ("--bucket", f"{pattern}=write", "--bucket", f"{pattern}=read")
     shown = run("user", "add", "anna", "--tenant", "", *rights, "--json").document
     assert (shown["tenant"], shown["rights"]) == ("", {pattern: ["read", "write"]})
+
+
+def test_the_patterns_of_a_user_have_a_length_in_all(run: Run) -> None:
+    grants = (f"--bucket={number}{'a' * 250}=read" for number in range(17))
+    refused = run("user", "add", "anna", *grants)
+    assert (refused.code, "a user may have 100 of 4,096" in refused.err) == (2, True)

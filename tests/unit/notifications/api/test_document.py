@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
-from bucketcast.limits import MOST_XML_BYTES, MOST_XML_ELEMENTS
+from bucketcast.limits import MOST_BUCKET_NOTIFICATIONS, MOST_XML_BYTES, MOST_XML_ELEMENTS
 from bucketcast.notifications.api import conversion, document
 from bucketcast.notifications.api.document import Queue
 from bucketcast.rules import Rule
@@ -251,3 +251,10 @@ def test_a_disabled_rule_stays_beside_another_with_its_id() -> None:
     given = document.Document([conversion.configuration(LABELLED)], [])
     rules = conversion.apply_document("uploads", given, [LABELLED, off], whole=True)
     assert rules == [LABELLED, off]
+
+
+def test_a_document_is_read_no_further_than_its_last_notification_that_may_be() -> None:
+    topic = "<TopicConfiguration><Topic>arn:aws:sns:r::t</Topic></TopicConfiguration>"
+    text = config(topic * (MOST_BUCKET_NOTIFICATIONS + 1), "not XML")
+    with pytest.raises(S3Error, match="allowed are 1,000 notifications of topics"):
+        read(text)

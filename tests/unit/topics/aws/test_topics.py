@@ -144,3 +144,24 @@ def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:
         "arn:aws:sns:r:acme:t1",
         "arn:aws:sns:r:acme:t3",
     }
+
+
+def test_a_page_has_fewer_topics_with_long_attributes(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketcast.topics.aws.topics.MOST_PAGE_CHARACTERS", 5)
+    for name in "ab":
+        put(account, {"OpaqueData": "xxx"}, TopicArn("r", "acme", name))
+    (first,), after = page(account.table, "acme", 9)
+    (second,), end = page(account.table, "acme", 9, after)
+    assert ({first.name, second.name}, end) == ({"a", "b"}, "")
+
+
+def test_topics_with_a_queue_have_a_limit(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketcast.dynamic_targets.aws.targets.MOST_QUEUED_TOPICS", 1)
+    put(account, LOGIN)
+    put(account, LOGIN)
+    with pytest.raises(BucketcastError, match="there are 1 persistent topics; allowed are 1"):
+        put(account, LOGIN, TopicArn("r", "acme", "t2"))
