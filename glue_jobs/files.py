@@ -82,8 +82,7 @@ def list_files(folder: str) -> Iterator[str]:
     Raises:
         FileError: it cannot be listed.
     """
-    with errors(folder):
-        yield from _list(folder, "Contents", "Key")
+    return _list(folder, "Contents", "Key")
 
 
 def list_folders(folder: str) -> list[str]:
@@ -92,20 +91,19 @@ def list_folders(folder: str) -> list[str]:
     Raises:
         FileError: it cannot be listed.
     """
-    with errors(folder):
-        return [
-            name.rstrip("/") for name in _list(folder, "CommonPrefixes", "Prefix", Delimiter="/")
-        ]
+    names = _list(folder, "CommonPrefixes", "Prefix", Delimiter="/")
+    return [name.rstrip("/") for name in names]
 
 
 def _list(folder: str, entries: str, name: str, **request: str) -> Iterator[str]:
     """Yield the names of these entries of a listing, relative to the folder."""
-    location = _location(folder.rstrip("/") + "/")
-    paginator = client("s3").get_paginator("list_objects_v2")
-    pages = paginator.paginate(Bucket=location["Bucket"], Prefix=location["Key"], **request)
-    for page in pages:
-        for entry in page.get(entries, ()):
-            yield entry[name].removeprefix(location["Key"])
+    with errors(folder):
+        location = _location(folder.rstrip("/") + "/")
+        paginator = client("s3").get_paginator("list_objects_v2")
+        pages = paginator.paginate(Bucket=location["Bucket"], Prefix=location["Key"], **request)
+        for page in pages:
+            for entry in page.get(entries, ()):
+                yield entry[name].removeprefix(location["Key"])
 
 
 def remove(folder: str) -> None:

@@ -106,6 +106,7 @@ def _send(
             spark,
             listed.spool,
             settings.queue,
+            listed.events,
             rate=settings.rate,
             run=run.folder,
             until=until,

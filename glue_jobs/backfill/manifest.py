@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from botocore.exceptions import ClientError
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,11 +35,6 @@ _REASONS: Final = {
     HTTPStatus.BAD_REQUEST: "its key is the customer's, or there is no such version (400)",
 }
 _NONCURRENT: Final = "it is not the current version, which alone is sent without --versions all"
-
-
-class _Entry(NamedTuple):
-    key: str
-    version: str | None
 
 
 def read(spark: SparkSession, settings: Backfill, refused: str) -> Listing:
@@ -95,12 +90,12 @@ def _read_objects(
     *,
     versions: bool,
 ) -> Iterator[Row]:
-    entries = (_Entry(*row) for row in rows)
+    entries = iter(rows)
     read_object = partial(_read_object, bucket, versions=versions)
     left: list[NotSent] = []
     with ThreadPoolExecutor(_THREADS) as pool:
         while batch := list(islice(entries, _AT_ONCE)):
-            for found in pool.map(read_object, batch):
+            for found in pool.map(read_object, *zip(*batch, strict=True)):
                 if isinstance(found, NotSent):
                     left.append(found)
                 else:
@@ -108,26 +103,26 @@ def _read_objects(
     not_sent.write(f"{refused}/{part}.csv", left)
 
 
-def _read_object(bucket: str, entry: _Entry, *, versions: bool) -> Row | NotSent:
+def _read_object(bucket: str, key: str, version: str | None, *, versions: bool) -> Row | NotSent:
     """Return the object or version as S3 has it now, or the reason why it cannot be sent.
 
     Raises:
         FileError: S3 does not answer.
     """
-    named = {"VersionId": entry.version} if entry.version and versions else {}
-    with files.errors(f"s3://{bucket}/{entry.key}"):
+    named = {"VersionId": version} if version and versions else {}
+    with files.errors(f"s3://{bucket}/{key}"):
         try:
-            head = client("s3").head_object(Bucket=bucket, Key=entry.key, **named)
+            head = client("s3").head_object(Bucket=bucket, Key=key, **named)
         except ClientError as error:
             status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
             if status not in _REASONS:
                 raise
-            return NotSent(bucket, entry.key, entry.version, _REASONS[HTTPStatus(status)])
-    if entry.version and entry.version != head.get("VersionId", "null"):
-        return NotSent(bucket, entry.key, entry.version, _NONCURRENT)
+            return NotSent(bucket, key, version, _REASONS[HTTPStatus(status)])
+    if version and version != head.get("VersionId", "null"):
+        return NotSent(bucket, key, version, _NONCURRENT)
     return Row(
         bucket,
-        entry.key,
+        key,
         head.get("VersionId"),
         is_latest=True,  # or asked for by its version
         is_delete_marker=False,

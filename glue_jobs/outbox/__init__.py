@@ -3,7 +3,6 @@
 ::
 
     FOLDER/chunks/…        Parquet; a row is a chunk: the messages of one SendMessageBatch
-    FOLDER/finished.json   the totals; written last
     FOLDER/done/PART/…     a checkpoint per chunk, written as soon as SQS accepted it
 
 The chunks are fixed before the first is sent. So a job that is restarted in the same folder, or a

@@ -1,6 +1,5 @@
 """The spool: messages in chunks, written before any of them is sent."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -10,7 +9,6 @@ from pyspark.sql import DataFrame
 
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.limits import SQS_CALL_MESSAGES
-from glue_jobs import files
 from glue_jobs.columns import schema
 
 _LARGE_ROWS: Final = {
@@ -58,15 +56,8 @@ Pack = Callable[[Iterable[Any]], Iterable[Message]]
 def spool(rows: DataFrame, pack: Pack, folder: str) -> int:
     """Write the messages of all rows to the spool, and return the number of their events.
 
-    A spool that is already finished is kept, and the rows are not read.
-
-    Raises:
-        FileError: the spool cannot be read or written.
+    The folder must be a new one.
     """
-    try:
-        return int(json.loads(files.read(f"{folder}/finished.json"))["events"])
-    except files.MissingFileError:
-        pass
     spark = rows.sparkSession
     events = spark.sparkContext.accumulator(0)
     # Rows become messages and messages chunks in one task, so that only rows enter Python, and only
@@ -74,10 +65,8 @@ def spool(rows: DataFrame, pack: Pack, folder: str) -> int:
     chunks = rows.rdd.mapPartitionsWithIndex(partial(_split_rows, pack, events))
     # `verifySchema` would look at every row again.
     frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
-    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(f"{folder}/chunks")
-    total = int(events.value)  # once for each part, as those of the tasks that ended well count
-    files.write(f"{folder}/finished.json", json.dumps({"events": total}).encode())
-    return total
+    frame.write.options(**_LARGE_ROWS).parquet(f"{folder}/chunks")
+    return int(events.value)  # once for each part, as those of the tasks that ended well count
 
 
 def _split_rows(

@@ -1,6 +1,5 @@
 """Send the spooled chunks, and write a checkpoint as soon as SQS accepted one."""
 
-import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +45,7 @@ def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
     spark: SparkSession,
     folder: str,
     queue: str,
+    total: int,
     *,
     to: Collection[str] | None = None,
     rate: int = 0,
@@ -53,8 +53,9 @@ def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
     until: float = FOREVER,
     on_progress: OnProgress = lambda _done, _total: None,
 ) -> int:
-    """Send the chunks of a finished spool without a checkpoint; return the number of events sent.
+    """Send the chunks of a spool without a checkpoint; return the number of events sent.
 
+    The spool has a `total` of events.
     `queue` is the URL of the queue that they are for now, whatever it was when they were spooled.
     Of those for one destination only those for these are sent, by their ARNs; None means all.
     `rate` is in events a second, over all tasks together; 0 means no limit. The objects of messages
@@ -69,14 +70,9 @@ def send(  # noqa: PLR0913 - what to send, where to, how fast and how long
 
     Raises:
         RefusedError: SQS refused messages, after everything else was sent.
-        BucketcastError: the queue did not answer, or is a FIFO queue and refused a message; or
-            there is no spool.
+        BucketcastError: the queue did not answer, or is a FIFO queue and refused a message.
     """
-    try:
-        spooled = json.loads(files.read(f"{folder}/finished.json"))
-    except files.MissingFileError as error:
-        raise BucketcastError(f"{error}: no spool was finished there") from None
-    total, before = spooled["events"], checkpoints.count_events(folder)
+    before = checkpoints.count_events(folder)
     refusals: list[Refusal] = []
     if run:
         files.remove(f"{run}/{REFUSED}")

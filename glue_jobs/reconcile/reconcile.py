@@ -105,10 +105,10 @@ def _repair(
     run.report("spooling the events")
     max_events = events_per_message(settings.rate)
     pack = partial(repair.pack_repairs, settings.bucket, to, began, max_events)
-    chunks.spool(repair.repairable(differences), pack, folder)
+    total = chunks.spool(repair.repairable(differences), pack, folder)
     spark = differences.sparkSession
     report: Any = partial(run.report, "sending", unit="events")
-    return sender.send(spark, folder, to.queue, rate=settings.rate, on_progress=report)
+    return sender.send(spark, folder, to.queue, total, rate=settings.rate, on_progress=report)
 
 
 def _count_waiting(queue: str) -> int | None:

@@ -110,17 +110,15 @@ def allow(
     if seen is None:
         return Allowed(alert, growth=False, clear=False)
     current = covered and not decided and now.taken >= seen.taken
+    # Of one key a reach that is not known counts alike.
+    is_comparable = now.versions == seen.detail.versions and (
+        seen.detail.known or KINDS[kind].limits != "folders"
+    )
     return Allowed(
         alert,
-        growth=current and _is_comparable(kind, now.detail, seen.detail),
+        growth=current and is_comparable,
         clear=current and now.detail >= seen.detail and now.thresholds[kind] <= seen.threshold,
     )
-
-
-def _is_comparable(kind: str, detail: Detail, other: Detail) -> bool:
-    """Return True if both details count alike: of one key, also a reach that is not known."""
-    is_of_key = KINDS[kind].limits != "folders"
-    return detail == other or (is_of_key and detail.versions == other.versions)
 
 
 class Filter(msgspec.Struct, frozen=True):

@@ -7,12 +7,12 @@ and only then sent.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from typing import Any, Final
 
+from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
@@ -99,10 +99,10 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         if events:
             run.report("spooling the events")
             due = states.where(sql.size("to") > 0)
-            spooled = chunks.spool(due, lambda rows: by_rules().pack(rows), new.outbox)
-            new = replace(new, events=spooled)
+            events = chunks.spool(due, lambda rows: by_rules().pack(rows), new.outbox)
         seen = coverage.add(before.coverage, now)
-        store.commit(replace(new, coverage=seen, filters=filters), replaces=before)
+        new = replace(new, events=events, coverage=seen, filters=filters)
+        store.commit(new, etag=before.etag)
         sent, unsent_notes = _send(spark, new, settings, run, "sending")
         with suppress(files.FileError):  # the next scan removes what is left
             store.sweep(before, new)
@@ -162,9 +162,10 @@ def _send(
         return 0, []
     named = {rule.arn for rule in read_rules(settings.bucket, settings.table)}
     report_progress: Any = partial(run.report, stage, unit="events")
+    folder, total = generation.outbox, generation.events
     sent = sender.send(
-        spark, generation.outbox, settings.ingress, to=named, on_progress=report_progress
+        spark, folder, settings.ingress, total, to=named, on_progress=report_progress
     )
-    left = generation.events - checkpoints.count_events(generation.outbox)
+    left = total - checkpoints.count_events(folder)
     note = f"Events that were not sent, as no rule names their target now: {left:,}."
     return sent, [note] if left else []

@@ -2,7 +2,7 @@
 
 ::
 
-    FOLDER/current.json                the pointer to the current generation
+    FOLDER/current.json                the current generation, without its rows
     FOLDER/GENERATION/alert_states/    Parquet, rows of `alert_states.ALERT_STATES`
     FOLDER/GENERATION/outbox/          its alerts, written before it is current and sent after
 
@@ -12,10 +12,10 @@ which the next scan sends before it begins. So each alert is sent once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketcast.errors import BucketcastError
@@ -24,19 +24,18 @@ from glue_jobs.scanner.alert_states import ALERT_STATES
 from glue_jobs.scanner.coverage import Coverage, Filter
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(msgspec.Struct, frozen=True):
     """The state after one scan, with `events` alerts; before the first, `folder` is "".
 
-    `etag` is the pointer's, to detect changes; `coverage` is what scans have seen of the bucket,
-    and `filters` are what they found in its configurations of reports, by their ids.
+    `coverage` is what scans have seen of the bucket, and `filters` are what they found in its
+    configurations of reports, by their ids. `etag` is the pointer's, to detect changes.
     """
 
     folder: str
-    events: int
-    etag: str
+    events: int = 0
     coverage: tuple[Coverage, ...] = ()
-    filters: Mapping[str, Filter] = field(default_factory=dict)
+    filters: Mapping[str, Filter] = {}
+    etag: str = files.ABSENT
 
     @property
     def outbox(self) -> str:
@@ -47,15 +46,6 @@ class Generation:
         if not self.folder:
             return spark.createDataFrame([], ALERT_STATES)
         return spark.read.schema(ALERT_STATES).parquet(f"{self.folder}/alert_states")
-
-
-class _Pointer(msgspec.Struct):
-    """The content of current.json."""
-
-    generation: str
-    events: int
-    coverage: tuple[Coverage, ...]
-    filters: Mapping[str, Filter]
 
 
 class StateStore:
@@ -74,35 +64,30 @@ class StateStore:
         try:
             content, etag = files.read_with_etag(self._pointer)
         except files.MissingFileError:
-            return Generation("", 0, files.ABSENT)
+            return Generation("")
         try:
-            pointer = msgspec.json.decode(content, type=_Pointer)
+            return replace(msgspec.json.decode(content, type=Generation), etag=etag)
         except msgspec.DecodeError as error:
             raise BucketcastError(
                 f"{self._pointer}: found {content[:80]!r} ({error}), wanted a pointer as scans "
                 "write it; restore it, or remove it, and every finding is alerted once more"
             ) from None
-        folder = f"{self._folder}/{pointer.generation}"
-        return Generation(folder, pointer.events, etag, pointer.coverage, pointer.filters)
 
     def write(self, alert_states: DataFrame, at: datetime) -> Generation:
         """Write a new generation, which is not current yet."""
         folder = f"{self._folder}/{at:%Y-%m-%dT%H-%M-%S.%f}"
         alert_states.write.parquet(f"{folder}/alert_states")
-        return Generation(folder, 0, files.ABSENT)
+        return Generation(folder)
 
-    def commit(self, new: Generation, *, replaces: Generation) -> None:
-        """Make a generation current, whose outbox is written.
+    def commit(self, new: Generation, *, etag: str) -> None:
+        """Make a generation current, whose outbox is written, in place of that with the ETag.
 
         Raises:
             BucketcastError: another scan has committed its own meanwhile.
         """
-        name = new.folder.removeprefix(f"{self._folder}/")
-        content = msgspec.json.encode(_Pointer(name, new.events, new.coverage, new.filters))
+        content = msgspec.json.encode(new)
         try:
-            files.write(
-                self._pointer, content, replaces=replaces.etag, media_type="application/json"
-            )
+            files.write(self._pointer, content, replaces=etag, media_type="application/json")
         except files.ConflictError:
             # The client retries a write that succeeded but whose response was lost.
             if self.current().folder != new.folder:

@@ -111,20 +111,20 @@ def test_an_object_that_s3_refuses_has_its_reason(
     monkeypatch: pytest.MonkeyPatch, status: int, expected: str
 ) -> None:
     answer(monkeypatch, refusal(status))
-    found = manifest._read_object(BUCKET, manifest._Entry("a", "v"), versions=True)
+    found = manifest._read_object(BUCKET, "a", "v", versions=True)
     assert found == (BUCKET, "a", "v", expected)
 
 
 def test_an_answer_that_is_no_refusal_ends_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, refusal(503))
     with pytest.raises(BucketcastError, match=r"^s3://of-a-manifest/a: .*503"):
-        manifest._read_object(BUCKET, manifest._Entry("a", None), versions=False)
+        manifest._read_object(BUCKET, "a", None, versions=False)
 
 
 def test_an_object_without_versions_is_its_null_version(monkeypatch: pytest.MonkeyPatch) -> None:
     at = datetime(2026, 3, 14, tzinfo=UTC)
     answer(monkeypatch, {"ContentLength": 0, "ETag": '"e"', "LastModified": at})
-    found = manifest._read_object(BUCKET, manifest._Entry("a", "null"), versions=False)
+    found = manifest._read_object(BUCKET, "a", "null", versions=False)
     assert found == (BUCKET, "a", None, True, False, 0, at, "e", "STANDARD")
 
 

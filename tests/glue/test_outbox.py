@@ -1,6 +1,5 @@
 """The outbox with a real queue: every message arrives, and none is sent twice."""
 
-import json
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterable
@@ -72,12 +71,17 @@ def test_every_message_arrives_once(spark: SparkSession, aws: Emulator, folder: 
     assert spool(messages(spark, url, wanted), folder) == 95 * EVENTS
     reported: list[tuple[int, int]] = []
     sent = send(
-        spark, folder, url, rate=100_000, on_progress=lambda *progress: reported.append(progress)
+        spark,
+        folder,
+        url,
+        95 * EVENTS,
+        rate=100_000,
+        on_progress=lambda *progress: reported.append(progress),
     )
     assert sent == 95 * EVENTS
     assert drain_counted(aws, url) == Counter(wanted)
     assert reported[-1] == (95 * EVENTS, 95 * EVENTS)
-    assert send(spark, folder, url) == 0
+    assert send(spark, folder, url, 95 * EVENTS) == 0
     assert not drain_counted(aws, url)
 
 
@@ -90,7 +94,7 @@ def test_a_rate_limit_leaves_the_other_cores_free(
     spool(messages(spark, url, map(str, range(3))), folder)
     spark.sparkContext.setJobGroup(url, "sending")
     try:
-        assert send(spark, folder, url, rate=rate) == 3 * EVENTS
+        assert send(spark, folder, url, 3 * EVENTS, rate=rate) == 3 * EVENTS
     finally:
         spark.sparkContext._jsc.sc().clearJobGroup()
     tracker = spark.sparkContext.statusTracker()
@@ -99,25 +103,9 @@ def test_a_rate_limit_leaves_the_other_cores_free(
     assert [stage.numTasks for stage in stages if stage] == [tasks]
 
 
-def test_only_a_finished_spool_is_kept(spark: SparkSession, folder: str, tmp_path: Path) -> None:
-    spool(messages(spark, "https://sqs/a", ["first", "second"]).coalesce(1), folder)
-    finished = tmp_path / "outbox" / "finished.json"
-    assert json.loads(finished.read_bytes()) == {"events": 2 * EVENTS}
-    again = messages(spark, "https://sqs/a", ["third"])
-    assert spool(again, folder) == 2 * EVENTS
-    finished.unlink()
-    assert spool(again, folder) == EVENTS
-    assert [chunk.bodies for chunk in chunks(spark, folder)] == [["third"]]
-
-
-def test_an_unfinished_spool_is_not_sent(spark: SparkSession, folder: str) -> None:
-    with pytest.raises(BucketcastError, match=r"finished\.json.*no spool was finished"):
-        send(spark, folder, "-")
-
-
 def test_an_empty_spool_sends_no_message(spark: SparkSession, folder: str) -> None:
     assert spool(messages(spark, "https://sqs/a", []), folder) == 0
-    assert send(spark, folder, "-") == 0
+    assert send(spark, folder, "-", 0) == 0
 
 
 @pytest.mark.parametrize(("noted", "again"), [(True, 0), (False, 10)])
@@ -142,7 +130,7 @@ def test_only_the_rest_is_sent_after_a_crash(
             list(map(sender.send, spooled))
     first = drain_counted(aws, url)
     assert first.total() == 30
-    assert send(spark, folder, url) == (95 - 30 + again) * EVENTS
+    assert send(spark, folder, url, 95 * EVENTS) == (95 - 30 + again) * EVENTS
     total = first + drain_counted(aws, url)
     assert set(total) == set(wanted)
     assert total.total() == 95 + again
@@ -172,10 +160,10 @@ def test_a_refused_message_is_reported_after_the_rest_was_sent(
     with pytest.raises(
         BucketcastError, match=rf"^{EVENTS} events were not sent.*\n.*1048577 bytes"
     ):
-        send(spark, folder, url)
+        send(spark, folder, url, 41 * EVENTS)
     assert drain_counted(aws, url) == Counter(good)
     with pytest.raises(BucketcastError, match="1048577 bytes"):
-        send(spark, folder, url)
+        send(spark, folder, url, 41 * EVENTS)
     assert not drain_counted(aws, url), "accepted messages are not sent again"
 
 
@@ -188,8 +176,8 @@ def test_what_a_missing_queue_did_not_get_goes_to_the_one_of_a_later_run(
     with pytest.raises(
         BucketcastError, match=r"(?s)6 events were not sent.*outbox-gone: .*NonExistentQueue"
     ):
-        send(spark, folder, missing)
-    assert send(spark, folder, url) == 2 * EVENTS
+        send(spark, folder, missing, 2 * EVENTS)
+    assert send(spark, folder, url, 2 * EVENTS) == 2 * EVENTS
     assert drain_counted(aws, url) == Counter("ab")
 
 
@@ -199,7 +187,7 @@ def test_messages_of_a_fifo_queue_keep_their_order(
     url = queue(aws, "outbox.fifo", FifoQueue="true")
     spool(messages(spark, url, map(str, range(57))), folder)
     assert len({chunk.part for chunk in chunks(spark, folder)}) == 3
-    assert send(spark, folder, url) == 57 * EVENTS
+    assert send(spark, folder, url, 57 * EVENTS) == 57 * EVENTS
     assert drain(aws, url) == [str(n) for n in range(57)]
 
 

@@ -1,12 +1,12 @@
 """Of concurrent scans, the first to move the pointer may send its alerts."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
@@ -23,16 +23,16 @@ def folder(aws: Emulator, tmp_path: Path) -> str:
 
 def generation(folder: str, name: str) -> Generation:
     files.write(f"{folder}/{name}/alert_states/part-0", b"rows")
-    return Generation(f"{folder}/{name}", 3, files.ABSENT)
+    return Generation(f"{folder}/{name}", 3)
 
 
 def test_the_second_of_two_scans_of_one_state_is_refused(folder: str) -> None:
     store = StateStore(folder)
     before = store.current()
-    store.commit(generation(folder, "1"), replaces=before)
+    store.commit(generation(folder, "1"), etag=before.etag)
 
     with pytest.raises(BucketcastError, match=r"current\.json: another scan of this bucket"):
-        store.commit(generation(folder, "2"), replaces=before)
+        store.commit(generation(folder, "2"), etag=before.etag)
 
     assert store.current().folder == f"{folder}/1"
     assert store.current().events == 3
@@ -48,7 +48,7 @@ def test_a_write_whose_response_was_lost_is_committed(
         write(url, content, **options)
 
     monkeypatch.setattr(files, "write", twice)
-    store.commit(replace(Generation("", 0, ""), folder=f"{folder}/1"), replaces=store.current())
+    store.commit(Generation(f"{folder}/1"), etag=store.current().etag)
 
     assert store.current().folder == f"{folder}/1"
 

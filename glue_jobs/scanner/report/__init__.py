@@ -8,10 +8,9 @@
 `docs/adr/0026-the-scan-report.md`
 """
 
-from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from glue_jobs import files
@@ -53,16 +52,14 @@ def write(states: DataFrame, page: Page, folder: str) -> dict[str, Any]:
 
 def _most_urgent(states: DataFrame, page: Page) -> list[Finding]:
     """Return those just reported, then those farthest above their threshold, then the cleared."""
-
-    def add_kind(others: Column, kind: str) -> Column:
-        times = sql.col("count") / max(1, page.thresholds[kind])
-        return sql.when(sql.col("kind") == kind, times).otherwise(others)
-
-    excess = reduce(add_kind, page.thresholds, sql.lit(0.0))
+    times = [
+        sql.when(sql.col("kind") == kind, sql.col("count") / max(1, most))
+        for kind, most in page.thresholds.items()
+    ]
     order = (
         sql.col("state") == "cleared",
         sql.desc(sql.col("state").isin(*ALERTED)),
-        sql.desc(excess),
+        sql.desc(sql.coalesce(*times)),
         sql.desc("alerted"),
     )
     rows = states.orderBy(*order, "kind", "key").limit(_SHOWN)

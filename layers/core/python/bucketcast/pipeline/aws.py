@@ -177,16 +177,11 @@ class Runs:
 
     def read(self, job: str, run: str, name: str) -> dict[str, Any] | None:
         """Return a document in a run's folder; None before it is written."""
-        content = self.download(job, run, name)
-        document: dict[str, Any] | None = None if content is None else json.loads(content)
-        return document
-
-    def download(self, job: str, run: str, name: str) -> bytes | None:
-        """Return the content of a file in a run's folder; None before it is written."""
         s3 = self._aws.s3
         with aws_errors():
             try:
-                return s3.get_object(**self._location(job, run, name))["Body"].read()
+                response = s3.get_object(**self._location(job, run, name))
+                return dict(json.loads(response["Body"].read()))
             except s3.exceptions.ClientError as error:
                 if error.response["Error"]["Code"] in _NOT_FOUND:
                     return None
