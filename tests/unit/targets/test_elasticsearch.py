@@ -124,7 +124,7 @@ def test_concurrent_writers_that_crash_have_the_same_result() -> None:
         st.integers(1, 40),
     )
 
-    @settings(max_examples=200, database=None)
+    @settings(max_examples=100, database=None)
     @given(st.lists(drawn_event, max_size=9), st.randoms(use_true_random=False))
     def check(drawn: list[tuple[str, str | None, int, int]], chance: random.Random) -> None:
         events = without_puts_again(make_events(drawn))
