@@ -3,6 +3,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -151,6 +152,24 @@ def test_no_help_shows_the_name_of_a_function_as_a_value() -> None:
         and not option.metavar
     ]
     assert unnamed == []
+
+
+@pytest.mark.parametrize("texts", [["put", "delete"], ["GLACIER", "STANDARD"]])
+def test_every_option_that_takes_a_list_may_be_repeated(texts: list[str]) -> None:
+    """A list is what joined texts are several values of, or what jobs call one."""
+    taken = []
+    for words, command in COMMANDS.items():
+        context = click.Context(command)
+        for option in (each for each in command.params if isinstance(each, click.Option)):
+            joined = [",".join(texts)] if option.multiple else ",".join(texts)
+            value = None
+            with suppress(click.BadParameter):
+                value = option.process_value(context, joined)
+            if value and (option.metavar == "CSV" or (isinstance(value, tuple) and len(value) > 1)):
+                assert option.multiple, (words, option.opts)
+                assert option.process_value(context, texts) == value
+                taken.append((*words, *option.opts))
+    assert taken
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -41,22 +41,14 @@ def _bucket_and_prefix(_: click.Context, __: click.Parameter, value: str | None)
     return params.bucket_name(bucket), params.key_part(prefix) if slash else ""
 
 
-def _events(value: str) -> tuple[str, ...]:
-    return params.events(value, listening=True)
-
-
 @click.command()
 @click.argument(
     "source", metavar="[s3://BUCKET[/PREFIX]]", required=False, callback=_bucket_and_prefix
 )
-@click.option(
-    "--event",
-    "events",
-    type=_events,
-    metavar="EVENTS",
-    default="put,delete,get",
-    show_default=True,
-    help="As in `event add`; also bucket-creation and bucket-removal.",
+@params.event_option(
+    "As in `event add`; also bucket-creation and bucket-removal.",
+    partial(params.events, listening=True),
+    default=["put,delete,get"],
 )
 @click.option("--prefix", type=params.key_part, metavar="TEXT", default="", help="Key prefix.")
 @click.option("--suffix", type=params.key_part, metavar="TEXT", default="", help="Key suffix.")

@@ -2,9 +2,9 @@
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ from bucketcast.settings.types import duration
 from bucketcast.targets import named
 from bucketcast.terminal.completion import buckets, completed, targets
 
+T = TypeVar("T")
 KEY_BYTES = 1024
 _COMMONEST = {
     "put": "s3:ObjectCreated:Put",
@@ -121,6 +122,34 @@ def events(text: str, *, listening: bool = False) -> tuple[str, ...]:
         return names.from_words(text, listening=listening)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def joined(parse: Callable[[str], T]) -> Callable[..., T | None]:
+    """Return the callback of an option that takes a list: of all lists together, None without."""
+
+    def read(_: click.Context, __: click.Parameter, lists: Sequence[str]) -> T | None:
+        return parse(",".join(lists)) if lists else None
+
+    return read
+
+
+def event_option(
+    help_text: str,
+    parse: Callable[[str], tuple[str, ...]] = events,
+    *,
+    default: Sequence[str] | None = None,
+) -> Callable[[Any], Any]:
+    """Return the option that takes lists of events."""
+    return click.option(
+        "--event",
+        "events",
+        multiple=True,
+        callback=joined(parse),
+        metavar="EVENTS",
+        default=default,
+        show_default=True,
+        help=help_text,
+    )
 
 
 def single_event(text: str) -> str:

@@ -51,13 +51,7 @@ def _key_end(name: str) -> Callable[[F], F]:
     help="How S3 delivers the events. eventbridge costs $1.00 per million events and never "
     "conflicts with other notifications.",
 )
-@click.option(
-    "--event",
-    "events",
-    type=_events,
-    metavar="EVENTS",
-    help="Only these events, as in `event add`. [default: all]",
-)
+@params.event_option("Only these events, as in `event add`. [default: all]", _events)
 @_key_end("prefix")
 @_key_end("suffix")
 @yes_option("Do not ask if the bucket's rules get fewer events.")

@@ -48,15 +48,7 @@ command.add_command(enable)
 @command.command()
 @_bucket
 @click.argument("arn", metavar="TARGET", type=params.target)
-@click.option(
-    "--event",
-    "events",
-    type=params.events,
-    metavar="EVENTS",
-    default="put,delete,get",
-    show_default=True,
-    help=_WORDS,
-)
+@params.event_option(_WORDS, default=["put,delete,get"])
 @filters.options
 @click.option(
     "-p", "--ignore-existing", is_flag=True, help="Succeed if the same rule already exists."
@@ -169,13 +161,7 @@ def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
 @command.command()
 @_bucket
 @click.argument("arn", metavar="[TARGET]", type=params.target, required=False)
-@click.option(
-    "--event",
-    "events",
-    type=params.events,
-    metavar="EVENTS",
-    help=f"Only the rule with exactly these events: {_WORDS}",
-)
+@params.event_option(f"Only the rule with exactly these events: {_WORDS}")
 @filters.options
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Only the rule with this ID.")
 @yes_option("Do not ask before several rules are removed.")

@@ -11,7 +11,7 @@ from bucketcast.pipeline import aws as pipeline
 from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.pipeline import DEPLOYED, JOBS
 from bucketcast.settings.types import TYPES, Csv
-from bucketcast.terminal import page
+from bucketcast.terminal import page, params
 from bucketcast.terminal.output import Output, Report, progress
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,18 +51,14 @@ def options(job: str, *, without: frozenset[str] = frozenset()) -> Callable[[F],
                 key,
                 type=_OptionText(option),
                 multiple=several,
-                callback=_join if several else None,
-                default=() if several else "",
+                callback=params.joined(str) if several else None,
+                default=[""] if several else "",
                 metavar=option.type.upper(),
                 help=f"{page.sentence(option)[0].upper()}{page.sentence(option)[1:]}.",
             )(command)
         return command
 
     return add_options
-
-
-def _join(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> str:
-    return ",".join(texts)
 
 
 def no_wait_option(command: F) -> F:
