@@ -83,8 +83,8 @@ class Attachments(Construct):
             entry.node.add_dependency(_create(scope, name, context.removal_policy))
         if bucket.via != "sqs":
             rule = events.CfnRule(
-                scope,
-                "Rule",
+                Construct(scope, "Rule"),
+                "Resource",
                 name=fit_rule_name(f"{stack.stack_name}-bucket-", label),
                 description=f"Events of bucket {label}",
                 event_pattern=event_pattern(name),
@@ -94,8 +94,8 @@ class Attachments(Construct):
             entry.node.add_dependency(rule)
         if bucket.access_events:
             events.CfnRule(
-                scope,
-                "AccessRule",
+                Construct(scope, "AccessRule"),
+                "Resource",
                 name=fit_rule_name(f"{stack.stack_name}-access-", label),
                 description=f"Access events of bucket {label}",
                 event_pattern=access_pattern(name, bucket.access_events),

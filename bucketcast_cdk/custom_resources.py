@@ -100,8 +100,8 @@ class CustomResources:
             id="daily", arn=arn, input=stack.to_json_string(request)
         )
         events.CfnRule(
-            scope,
-            "Daily",
+            Construct(scope, "Daily"),
+            "Resource",
             name=fit_rule_name(f"{stack.stack_name}-daily-", scope.node.id),
             description="Whether another tool has changed what the bucket sends",
             schedule_expression="rate(1 day)",

@@ -2,6 +2,9 @@
 
 CDK's own targets add a statement for each rule, and a queue's policy takes 20. The names of all our
 rules begin with the stack's name, so one statement allows them all.
+
+Each rule is the `Resource` of a construct, as CDK's own are, which gives it the logical id that it
+had in release 1.0.0: with another, CloudFormation would make a second rule with the same name.
 """
 
 from typing import Final

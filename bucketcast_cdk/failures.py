@@ -34,8 +34,8 @@ def failures_queue(scope: Construct, jobs: Sequence[str]) -> sqs.Queue:
     )
     eventbridge.allow_writing(queue)
     events.CfnRule(
-        scope,
-        "Runs",
+        Construct(scope, "Runs"),
+        "Resource",
         name=f"{stack.stack_name}-runs",
         description="Runs of the jobs that failed",
         event_pattern={

@@ -134,8 +134,8 @@ class Scans(Construct):
         )
         created = ["Object Created"]
         events.CfnRule(
-            self,
-            f"Report-{bucket}",
+            Construct(self, f"Report-{bucket}"),
+            "Resource",
             name=fit_rule_name(f"{self._prefix}report-", bucket),
             description=f"Inventory reports in {report_bucket}/{folder}",
             event_pattern={"source": ["aws.s3"], "detail-type": created, "detail": detail},

@@ -14,6 +14,10 @@ from bucketcast.event import Event
 from bucketcast.rules import RuleIndex
 
 RECORDED = Path(__file__).parent.parent / "events"
+RELEASED: dict[str, Any] = json.loads(
+    (RECORDED.parent / "released.json").read_text(encoding="utf-8")
+)
+"""What release 1.0.0 wrote to queues, the state table and databases, and its stack."""
 TIME = "2026-03-14T09:26:53.589Z"
 LATELY = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
 """The time of what a mirror is to take: not long ago."""

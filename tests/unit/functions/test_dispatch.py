@@ -34,7 +34,7 @@ from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
-from tests.unit.samples import TIME, event, lambda_context, received, sqs_record
+from tests.unit.samples import RELEASED, TIME, event, lambda_context, received, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -140,6 +140,25 @@ def test_failed_events_go_back_or_are_dead_lettered(dispatch: Dispatch) -> None:
         "too long",
         "no envelope of Bucketcast",
     }
+
+
+def test_what_release_1_0_0_left_in_the_queue_is_sent_once(
+    dispatch: Dispatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One event, some that failed before, a message full of them, and one redriven."""
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
+    Fake.errors = {"photos/0002.jpg": Retryable("busy")}
+    waiting = [
+        sqs_record(each["body"], number=number, queue=QUEUE, beside=each["attributes"])
+        for number, each in enumerate(RELEASED["messages"])
+    ]
+    assert dispatch.handler()({"Records": waiting}, lambda_context()) == {"batchItemFailures": []}
+    sent = sorted(key for _, keys in Fake.sent for key in keys)
+    assert sent == [f"photos/{number:04}.jpg" for number in range(1_001)]
+    (back,) = received(dispatch.sqs, dispatch.own, wait=9)
+    assert [each.event.key for each in unpack(back["Body"])] == ["photos/0002.jpg"]
+    assert History.read(back["texts"][ATTRIBUTE]).tries == 3
+    assert received(dispatch.sqs, dispatch.dead) == []
 
 
 def test_outcome_is_counted_by_target(
