@@ -11,7 +11,7 @@ from bucketcast.delivery.ruling import Answers as AnswersOfAPart
 from bucketcast.delivery.ruling import possible_faults_of_settings
 from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.settings.options import options_of
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of
+from bucketcast.targets.base.answers import Answers, Verdict, codes_of
 from bucketcast.targets.elasticsearch.errors import Error, of_document
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
@@ -191,10 +191,10 @@ def test_an_answer_beside_others_is_logged_too() -> None:
 
 
 LIST = Answers(
-    Answer(Verdict.SETTINGS, "7-9", "set key to {key}", ("that",)),
-    Answer(Verdict.LOGIN, "7"),
-    Answer(Verdict.SLOWER, "busy"),
-    connections=[Answer(Verdict.SILENT, "TimeoutError", "is it there?")],
+    Verdict.SETTINGS("7-9", "set key to {key}", "that"),
+    Verdict.LOGIN("7"),
+    Verdict.SLOWER("busy"),
+    connections=[Verdict.SILENT("TimeoutError", "is it there?")],
 )
 
 

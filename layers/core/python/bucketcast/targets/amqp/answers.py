@@ -3,67 +3,49 @@
 Beside them `nack` and `blocked` are methods of RabbitMQ.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+from bucketcast.targets.base.answers import Answers, Verdict, of_connections
 
 _CONNECTION_LIMIT = "raise the limit, or lower max_concurrency: each function keeps a connection"
 _PASSIVE = "or leave exchange_type empty to take it as it is"
 
 ANSWERS = Answers(
-    Answer(Verdict.SLOWER, "403 530", _CONNECTION_LIMIT, ("connection limit (", "limit of (")),
-    Answer(Verdict.LOGIN, "403", "see user and password in url", ("Login was refused",)),
-    Answer(
-        Verdict.LOGIN,
-        "403",
-        "the broker must know the user that client_cert names",
-        ("mechanism EXTERNAL",),
+    Verdict.SLOWER("403 530", _CONNECTION_LIMIT, "connection limit (", "limit of ("),
+    Verdict.LOGIN("403", "see user and password in url", "Login was refused"),
+    Verdict.LOGIN(
+        "403", "the broker must know the user that client_cert names", "mechanism EXTERNAL"
     ),
-    Answer(
-        Verdict.SETTINGS,
+    Verdict.SETTINGS(
         "403",
         "only other exchanges may publish there: name another",
-        ("publish to internal exchange",),
+        "publish to internal exchange",
     ),
-    Answer(
-        Verdict.SETTINGS,
-        "403",
-        "name another exchange, or leave exchange_type empty",
-        ("contains reserved prefix",),
+    Verdict.SETTINGS(
+        "403", "name another exchange, or leave exchange_type empty", "contains reserved prefix"
     ),
-    Answer(
-        Verdict.LOGIN,
-        "403 530",
-        "let the user into it, or name another as the path of url",
-        ("access to vhost '",),
+    Verdict.LOGIN(
+        "403 530", "let the user into it, or name another as the path of url", "access to vhost '"
     ),
-    Answer(
-        Verdict.LOGIN,
-        "403",
-        "the user needs to write to the exchange, and with exchange_type to configure it too",
+    Verdict.LOGIN(
+        "403", "the user needs to write to the exchange, and with exchange_type to configure it too"
     ),
-    Answer(
-        Verdict.SETTINGS, "402 530", "make the virtual host, or name another as the path of url"
-    ),
-    Answer(Verdict.SETTINGS, "404", "make it, or set exchange_type, and it is made"),
-    Answer(Verdict.HALVE, "406", words=("larger than",)),
-    Answer(
-        Verdict.SETTINGS,
+    Verdict.SETTINGS("402 530", "make the virtual host, or name another as the path of url"),
+    Verdict.SETTINGS("404", "make it, or set exchange_type, and it is made"),
+    Verdict.HALVE("406", "", "larger than"),
+    Verdict.SETTINGS(
         "406",
         f"set exchange_type, durable and auto_deleted as the exchange has them, {_PASSIVE}",
-        ("inequivalent arg",),
+        "inequivalent arg",
     ),
-    Answer(Verdict.SETTINGS, "503", f"set one that the broker has, {_PASSIVE}", ("exchange type",)),
-    Answer(
-        Verdict.SETTINGS,
+    Verdict.SETTINGS("503", f"set one that the broker has, {_PASSIVE}", "exchange type"),
+    Verdict.SETTINGS(
         "312",
         "no queue matches: bind one for routing_key, or set mandatory = off to drop such events",
     ),
-    Answer(Verdict.HALVE, "311"),
-    Answer(Verdict.AGAIN, "nack", "is a queue at its limit?"),
-    Answer(
-        Verdict.AGAIN, "blocked", "it confirms the messages that it already has when it continues"
-    ),
-    Answer(Verdict.SLOWER, "506"),
-    Answer(Verdict.AWAY, "200 320 501-505 540 541"),
-    Answer(Verdict.AGAIN, "313 405 406"),
+    Verdict.HALVE("311"),
+    Verdict.AGAIN("nack", "is a queue at its limit?"),
+    Verdict.AGAIN("blocked", "it confirms the messages that it already has when it continues"),
+    Verdict.SLOWER("506"),
+    Verdict.AWAY("200 320 501-505 540 541"),
+    Verdict.AGAIN("313 405 406"),
     connections=of_connections("the broker", "url", "does the port in url suit its scheme?"),
 )

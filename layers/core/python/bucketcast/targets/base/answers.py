@@ -53,6 +53,10 @@ class Verdict(Enum):
         self.fate = fate
         self.error = error
 
+    def __call__(self, codes: str, hint: str = "", *words: str) -> "Answer":
+        """Return the answers with this verdict."""
+        return Answer(self, codes, hint, words)
+
 
 class Answer(NamedTuple):
     """Answers with one verdict: those with one of the `codes`, and one of the `words` if given.
@@ -64,8 +68,8 @@ class Answer(NamedTuple):
 
     verdict: Verdict
     codes: str
-    hint: str = ""
-    words: Sequence[str] = ()
+    hint: str
+    words: Sequence[str]
 
     @property
     def shown(self) -> str:
@@ -94,13 +98,13 @@ def of_connections(server: str, address: str, suits: str, wrapped: str = "") -> 
     reach = f"is {address} right, does its network let this function in, and {suits}"
     ended = f"{suits} Does {server} want a client certificate?"
     return (
-        Answer(Verdict.AWAY, tls, trust, ("CERTIFICATE_VERIFY_FAILED",)),
-        Answer(Verdict.LOGIN, tls, mutual, REFUSED_CERTIFICATE),
-        Answer(Verdict.AWAY, tls, suits, ("WRONG_VERSION_NUMBER",)),
-        Answer(Verdict.SILENT, "TimeoutError", reach),
-        Answer(Verdict.AWAY, "ConnectionRefusedError", f"is {address} right, and does it run?"),
-        Answer(Verdict.AWAY, "ConnectionError SSLError", ended),
-        Answer(Verdict.AWAY, "OSError"),
+        Verdict.AWAY(tls, trust, "CERTIFICATE_VERIFY_FAILED"),
+        Verdict.LOGIN(tls, mutual, *REFUSED_CERTIFICATE),
+        Verdict.AWAY(tls, suits, "WRONG_VERSION_NUMBER"),
+        Verdict.SILENT("TimeoutError", reach),
+        Verdict.AWAY("ConnectionRefusedError", f"is {address} right, and does it run?"),
+        Verdict.AWAY("ConnectionError SSLError", ended),
+        Verdict.AWAY("OSError"),
     )
 
 
@@ -109,9 +113,9 @@ def of_http(address: str) -> tuple[Answer, ...]:
     certificate = "it wants a client certificate that it trusts: see client_cert, client_key"
     plain = ("plain HTTP request was sent", "HTTP request to an HTTPS")
     return (
-        Answer(Verdict.LOGIN, "400", certificate, ("SSL certificate error", "No required SSL")),
-        Answer(Verdict.LOGIN, "495 496", certificate),
-        Answer(Verdict.SETTINGS, "400", f"set {address} to https", plain),
+        Verdict.LOGIN("400", certificate, "SSL certificate error", "No required SSL"),
+        Verdict.LOGIN("495 496", certificate),
+        Verdict.SETTINGS("400", f"set {address} to https", *plain),
     )
 
 

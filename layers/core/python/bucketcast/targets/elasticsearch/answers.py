@@ -5,7 +5,7 @@ status counts where the body names no type; of a type that is not listed, up to 
 `TYPE/503` is that type with a 502 or 503, from a cluster that cannot answer at all.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections, of_http
+from bucketcast.targets.base.answers import Answers, Verdict, of_connections, of_http
 
 BLOCKED = (
     "free space on its disks, or take the block away (index.blocks.* set to null): nothing is lost"
@@ -19,47 +19,42 @@ _MAPPING = "mapper_parsing_exception document_parsing_exception strict_dynamic_m
 
 ANSWERS = Answers(
     # Not the document is at fault but the index, whose limit can be raised.
-    Answer(
-        Verdict.AGAIN,
+    Verdict.AGAIN(
         f"{_MAPPING} illegal_argument_exception",
         "raise index.mapping.total_fields.limit",
-        ("Limit of total fields [",),
+        "Limit of total fields [",
     ),
-    Answer(Verdict.ROW, _MAPPING, "change the mapping of the index"),
-    Answer(
-        Verdict.ROW,
+    Verdict.ROW(_MAPPING, "change the mapping of the index"),
+    Verdict.ROW(
         "illegal_argument_exception",
         "change the mapping of the index",
-        ("cannot be changed from type", "immense term"),
+        "cannot be changed from type",
+        "immense term",
     ),
     *of_http("url"),
-    Answer(
-        Verdict.AWAY,
+    Verdict.AWAY(
         "cluster_block_exception/503 cluster_manager_not_discovered_exception/503"
-        " master_not_discovered_exception/503",
+        " master_not_discovered_exception/503"
     ),
-    Answer(Verdict.AGAIN, "cluster_block_exception index_create_block_exception", BLOCKED),
-    Answer(Verdict.LOGIN, "security_exception 401 403 407", _LOGIN),
-    Answer(
-        Verdict.SLOWER, "Retry-After 429 circuit_breaking_exception es_rejected_execution_exception"
-    ),
-    Answer(Verdict.HALVE, "413"),
-    Answer(Verdict.SETTINGS, "300-303 305-308", "set url to {location}"),
-    Answer(Verdict.AWAY, "502 503"),  # a proxy whose server is away
-    Answer(Verdict.SILENT, "504"),  # a proxy whose server is slow
-    Answer(
-        Verdict.AGAIN,
+    Verdict.AGAIN("cluster_block_exception index_create_block_exception", BLOCKED),
+    Verdict.LOGIN("security_exception 401 403 407", _LOGIN),
+    Verdict.SLOWER("Retry-After 429 circuit_breaking_exception es_rejected_execution_exception"),
+    Verdict.HALVE("413"),
+    Verdict.SETTINGS("300-303 305-308", "set url to {location}"),
+    Verdict.AWAY("502 503"),  # a proxy whose server is away
+    Verdict.SILENT("504"),  # a proxy whose server is slow
+    Verdict.AGAIN(
         "304 400 402 404-406 408-412 414-418 421-426 428 431 451 500 501 505-508 510 511"
         " illegal_argument_exception index_closed_exception index_not_found_exception"
         " invalid_alias_name_exception invalid_index_name_exception no_shard_available_action"
         "_exception node_closed_exception parsing_exception process_cluster_event_timeout_exception"
         " resource_already_exists_exception search_phase_execution_exception"
-        " unavailable_shards_exception validation_exception version_conflict_engine_exception",
+        " unavailable_shards_exception validation_exception version_conflict_engine_exception"
     ),
     connections=(
-        Answer(Verdict.SILENT, "HTTPError", _REACH, ("timed out",)),
-        Answer(Verdict.AWAY, "NewConnectionError", _REACH),  # a time-out, by its class
+        Verdict.SILENT("HTTPError", _REACH, "timed out"),
+        Verdict.AWAY("NewConnectionError", _REACH),  # a time-out, by its class
         *of_connections("the server", "url", _SUITS, "HTTPError"),
-        Answer(Verdict.AWAY, "HTTPError", _REACH),
+        Verdict.AWAY("HTTPError", _REACH),
     ),
 )

@@ -4,7 +4,7 @@ The numbers are those of JetStream's errors, with HTTP's 429 beside them; `strea
 NATS Streaming, which has no numbers. Words are the server's, and the names nats-py's classes.
 """
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, of_connections
+from bucketcast.targets.base.answers import Answers, Verdict, of_connections
 
 _LOGIN = (
     "token, username with password, nkey_seed or user_credentials must be one that the server knows"
@@ -12,62 +12,49 @@ _LOGIN = (
 _FIRST = "does the server want tls_handshake_first = on?"
 
 ANSWERS = Answers(
-    Answer(Verdict.LOGIN, "Error", "grant it to the user", ("permissions violation",)),
-    Answer(
-        Verdict.LOGIN,
-        "Error",
-        _LOGIN,
-        ("authorization", "Authorization", "authentication", "Authentication"),
+    Verdict.LOGIN("Error", "grant it to the user", "permissions violation"),
+    Verdict.LOGIN(
+        "Error", _LOGIN, "authorization", "Authorization", "authentication", "Authentication"
     ),
-    Answer(Verdict.LOGIN, "AuthorizationError InvalidUserCredentialsError", _LOGIN),
-    Answer(Verdict.SETTINGS, "BadSubjectError", "see subject"),
-    Answer(Verdict.SETTINGS, "10054", "raise --max-msg-size of the stream"),
-    Answer(Verdict.SETTINGS, "10035 10039 10076", "turn JetStream on, or jetstream off"),
-    Answer(
-        Verdict.AWAY,
+    Verdict.LOGIN("AuthorizationError InvalidUserCredentialsError", _LOGIN),
+    Verdict.SETTINGS("BadSubjectError", "see subject"),
+    Verdict.SETTINGS("10054", "raise --max-msg-size of the stream"),
+    Verdict.SETTINGS("10035 10039 10076", "turn JetStream on, or jetstream off"),
+    Verdict.AWAY(
         "SecureConnWantedError",
         "this server does not encrypt: enable TLS there, or leave out tls and the certificates",
     ),
-    Answer(Verdict.SLOWER, "429 10008 10023 OutboundBufferLimitError"),
-    Answer(
-        Verdict.AWAY,
-        "streaming",
-        "the server does not know this client any more",
-        ("invalid publish request",),
+    Verdict.SLOWER("429 10008 10023 OutboundBufferLimitError"),
+    Verdict.AWAY(
+        "streaming", "the server does not know this client any more", "invalid publish request"
     ),
-    Answer(
-        Verdict.AWAY,
+    Verdict.AWAY(
         "ConnectionClosedError ConnectionDrainingError ConnectionReconnectingError JsonParseError "
         "NoServersError ProtocolError SecureConnFailedError SecureConnRequiredError "
-        "ServerNotInPoolError SlowConsumerError StaleConnectionError",
+        "ServerNotInPoolError SlowConsumerError StaleConnectionError"
     ),
-    Answer(Verdict.SILENT, "DrainTimeoutError FlushTimeoutError"),
+    Verdict.SILENT("DrainTimeoutError FlushTimeoutError"),
     # What a stream says of one message or to administrators, and what only subscribers meet.
-    Answer(
-        Verdict.AGAIN,
+    Verdict.AGAIN(
         "10002-10228 streaming BadHeaderError BadSubscriptionError BadTimeoutError "
         "InvalidCallbackTypeError MaxPayloadError MsgAlreadyAckdError NoRespondersError "
-        "NotJSMessageError",
+        "NotJSMessageError"
     ),
     connections=(
-        Answer(
-            Verdict.AWAY,
+        Verdict.AWAY(
             "SSLError",
             "the server does not start with TLS: leave out tls_handshake_first",
-            ("WRONG_VERSION_NUMBER",),
+            "WRONG_VERSION_NUMBER",
         ),
-        Answer(
-            Verdict.SILENT,
-            "TimeoutError",
-            f"is the address right, does its network let this function in? {_FIRST}",
+        Verdict.SILENT(
+            "TimeoutError", f"is the address right, does its network let this function in? {_FIRST}"
         ),
-        Answer(
-            Verdict.AWAY,
+        Verdict.AWAY(
             "UnexpectedEOF ConnectionError",
             "does the server want a client certificate, or another one than client_cert?",
         ),
-        Answer(Verdict.AWAY, "Error", "is this a NATS server?", ("expecting INFO",)),
+        Verdict.AWAY("Error", "is this a NATS server?", "expecting INFO"),
         *of_connections("the server", "address", _FIRST),
-        Answer(Verdict.AWAY, "Error"),
+        Verdict.AWAY("Error"),
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bucketcast.targets.base import iam
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of, of_connections
+from bucketcast.targets.base.answers import Answers, Verdict, codes_of, of_connections
 from bucketcast.targets.base.database import FULL, OTHER_INDEX, OTHER_TABLE, ROW
 
 
@@ -18,44 +18,41 @@ def _describe(error: BaseException) -> tuple[str, Sequence[str]]:
 
 
 ANSWERS = Answers(
-    Answer(Verdict.ROW, "22P05", "the table needs a database in UTF8", ("has no equivalent",)),
-    Answer(Verdict.EVENT, "22007 22008 22021 22P05"),
-    Answer(Verdict.EVENT, "22P02", words=("type json",)),
-    Answer(Verdict.ROW, "23505", OTHER_INDEX),
-    Answer(Verdict.ROW, "42501", ROW, ("row-level security",)),
-    Answer(Verdict.ROW, "22 23 44 54 P0", ROW),
-    Answer(Verdict.SETTINGS, "3D", "make the database, or name another in connection_string"),
-    Answer(Verdict.SETTINGS, "3F", "make the schema, or set search_path in connection_string"),
-    Answer(Verdict.LOGIN, "42501", "grant it to the user of connection_string"),
-    Answer(Verdict.SETTINGS, "42601", 'put a table named as a word of SQL in "quotes"'),
-    Answer(Verdict.SETTINGS, "42704", "leave it out of connection_string"),
-    Answer(Verdict.SETTINGS, "42", OTHER_TABLE),
-    Answer(Verdict.LOGIN, "28", iam.HINT, ("PAM",)),  # by which RDS checks tokens
-    Answer(Verdict.LOGIN, "28"),
-    Answer(
-        Verdict.AWAY,
+    Verdict.ROW("22P05", "the table needs a database in UTF8", "has no equivalent"),
+    Verdict.EVENT("22007 22008 22021 22P05"),
+    Verdict.EVENT("22P02", "", "type json"),
+    Verdict.ROW("23505", OTHER_INDEX),
+    Verdict.ROW("42501", ROW, "row-level security"),
+    Verdict.ROW("22 23 44 54 P0", ROW),
+    Verdict.SETTINGS("3D", "make the database, or name another in connection_string"),
+    Verdict.SETTINGS("3F", "make the schema, or set search_path in connection_string"),
+    Verdict.LOGIN("42501", "grant it to the user of connection_string"),
+    Verdict.SETTINGS("42601", 'put a table named as a word of SQL in "quotes"'),
+    Verdict.SETTINGS("42704", "leave it out of connection_string"),
+    Verdict.SETTINGS("42", OTHER_TABLE),
+    Verdict.LOGIN("28", iam.HINT, "PAM"),  # by which RDS checks tokens
+    Verdict.LOGIN("28"),
+    Verdict.AWAY(
         "25006",
         "the server takes no writes: list all hosts in connection_string, and "
         "target_session_attrs=read-write finds the one that does",
     ),
-    Answer(Verdict.AWAY, "53300", FULL),
-    Answer(Verdict.LOCKED, "55P03", "another session holds a lock for long"),
-    Answer(Verdict.SILENT, "57014", "is it overloaded? Or another session holds a lock for long"),
-    Answer(Verdict.AWAY, "08 25P03 57"),
-    Answer(Verdict.AWAY, "XX", "set channel_binding=disable", ("could not find digest",)),
-    Answer(
-        Verdict.AGAIN,
+    Verdict.AWAY("53300", FULL),
+    Verdict.LOCKED("55P03", "another session holds a lock for long"),
+    Verdict.SILENT("57014", "is it overloaded? Or another session holds a lock for long"),
+    Verdict.AWAY("08 25P03 57"),
+    Verdict.AWAY("XX", "set channel_binding=disable", "could not find digest"),
+    Verdict.AGAIN(
         "02 03 09 0A 0B 0F 0L 0P 0Z 10 20 21 24 25 26 27 2B 2D 2F 34 38 39 3B 40 53 55 58 72 F0 HV"
-        " XX",
+        " XX"
     ),
     connections=(
         *of_connections(
             "the server", "connection_string", "does sslmode in connection_string suit the port?"
         ),
-        Answer(Verdict.LOGIN, "ScramException"),
-        Answer(Verdict.AWAY, "Error", "does the server trust client_cert, if it asks for one?"),
-        Answer(
-            Verdict.AWAY,
+        Verdict.LOGIN("ScramException"),
+        Verdict.AWAY("Error", "does the server trust client_cert, if it asks for one?"),
+        Verdict.AWAY(
             "IndexError KeyError MemoryError ValueError error",
             "what answers there is not PostgreSQL: see connection_string",
         ),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from bucketcast.targets.base.answers import Answer, Answers, Verdict, codes_of, of_connections
+from bucketcast.targets.base.answers import Answers, Verdict, codes_of, of_connections
 
 _PREFIX = re.compile(r"(?:ERR )?(?:Error running script .*?: -)?([A-Z]+)(?= |$)")
 """The code of an error; before Redis 7 that of a script's command is inside of its own."""
@@ -17,27 +17,23 @@ def _describe(error: BaseException) -> tuple[str, Sequence[str]]:
 
 
 ANSWERS = Answers(
-    Answer(
-        Verdict.SETTINGS,
+    Verdict.SETTINGS(
         "WRONGTYPE",
         "'{key}' must hold a {type} or nothing: rename the existing key, or set another",
     ),
-    Answer(Verdict.SETTINGS, "CROSSSLOT", "the key needs a tag, such as {{{key}}}"),
-    Answer(Verdict.SETTINGS, "MOVED ASK", "address must be the slot's server, or a proxy"),
-    Answer(Verdict.LOGIN, "NOPERM", "the user needs ~{key}* {needs}"),
-    Answer(
-        Verdict.LOGIN, "WRONGPASS NOAUTH DENIED AuthenticationError AuthorizationError", "{login}"
-    ),
-    Answer(Verdict.AWAY, "READONLY", "address must be the primary's"),
-    Answer(Verdict.SLOWER, "LOADING"),
-    Answer(
-        Verdict.AGAIN,
+    Verdict.SETTINGS("CROSSSLOT", "the key needs a tag, such as {{{key}}}"),
+    Verdict.SETTINGS("MOVED ASK", "address must be the slot's server, or a proxy"),
+    Verdict.LOGIN("NOPERM", "the user needs ~{key}* {needs}"),
+    Verdict.LOGIN("WRONGPASS NOAUTH DENIED AuthenticationError AuthorizationError", "{login}"),
+    Verdict.AWAY("READONLY", "address must be the primary's"),
+    Verdict.SLOWER("LOADING"),
+    Verdict.AGAIN(
         "BUSY CLUSTERDOWN ERR EXECABORT MASTERDOWN MISCONF NOREPLICAS NOSCRIPT OOM TRYAGAIN"
-        " ResponseError",
+        " ResponseError"
     ),
     connections=(
         *of_connections("the server", "address", "does tls = {tls} suit the port?"),
-        Answer(Verdict.AWAY, "RedisError"),
+        Verdict.AWAY("RedisError"),
     ),
     describe=_describe,
 )

@@ -3,33 +3,28 @@
 `Retry-After` stands for a 429 or 503 with that header; `closed` for a closed connection with TLS.
 """
 
-from bucketcast.targets.base.answers import REFUSED_CERTIFICATE, Answer, Answers, Verdict, of_http
+from bucketcast.targets.base.answers import REFUSED_CERTIFICATE, Answers, Verdict, of_http
 
 _CERTIFICATE = "if it asks for a client's certificate: see client_cert"
 
 ANSWERS = Answers(
     *of_http("endpoint"),
-    Answer(Verdict.EVENT, "400 413 415 422"),
-    Answer(Verdict.LOGIN, "401 403 407", "see auth_token"),
-    Answer(Verdict.SLOWER, "Retry-After"),
-    Answer(
-        Verdict.SETTINGS,
-        "300-303 307 308",
-        "redirects are not followed; set endpoint to {location}",
-    ),
-    Answer(
-        Verdict.AGAIN,
-        "304-306 402 404-406 408-412 414 416-418 421 423-426 428 429 431 451 500-508 510 511",
+    Verdict.EVENT("400 413 415 422"),
+    Verdict.LOGIN("401 403 407", "see auth_token"),
+    Verdict.SLOWER("Retry-After"),
+    Verdict.SETTINGS("300-303 307 308", "redirects are not followed; set endpoint to {location}"),
+    Verdict.AGAIN(
+        "304-306 402 404-406 408-412 414 416-418 421 423-426 428 429 431 451 500-508 510 511"
     ),
     connections=(
         # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
-        Answer(Verdict.LOGIN, "1-99 closed", _CERTIFICATE, (*REFUSED_CERTIFICATE, "private key")),
-        Answer(Verdict.LOGIN, "closed 98", _CERTIFICATE),
-        Answer(Verdict.AWAY, "5 6", "see endpoint, and the function's VPC"),
-        Answer(Verdict.AWAY, "7", "see endpoint, and the function's VPC and security groups"),
-        Answer(Verdict.SILENT, "28", "see timeout"),
-        Answer(Verdict.AWAY, "60 77", "see cert_authority"),
-        Answer(Verdict.AGAIN, "92"),
-        Answer(Verdict.AWAY, "1-91 93-101"),
+        Verdict.LOGIN("1-99 closed", _CERTIFICATE, *REFUSED_CERTIFICATE, "private key"),
+        Verdict.LOGIN("closed 98", _CERTIFICATE),
+        Verdict.AWAY("5 6", "see endpoint, and the function's VPC"),
+        Verdict.AWAY("7", "see endpoint, and the function's VPC and security groups"),
+        Verdict.SILENT("28", "see timeout"),
+        Verdict.AWAY("60 77", "see cert_authority"),
+        Verdict.AGAIN("92"),
+        Verdict.AWAY("1-91 93-101"),
     ),
 )
