@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from threading import Barrier
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import ANY, Mock
@@ -183,6 +184,14 @@ def test_events_out_of_time_are_unsent(sqs: "SQSClient") -> None:
     (left,) = fanout(sqs).send({Destination.of(HOOK): batch("a")}, lambda: 1.0)
     assert isinstance(left.error, OutOfTime)
     assert received(sqs, url) == []
+
+
+def test_queues_of_a_batch_are_sent_to_at_the_same_time() -> None:
+    """A target whose queue answers late delays no other, and ten cost no ten times as long."""
+    three = Barrier(3, timeout=5.0)
+    client = SimpleNamespace(send_message_batch=lambda **_: {"at": three.wait()})
+    to = {Destination.of(f"arn:minio:sqs::t{each}:webhook"): batch("a") for each in range(3)}
+    assert list(fanout_by(client, deployed=lambda _: True).send(to, lambda: 60.0)) == []
 
 
 GONE = [

@@ -200,8 +200,8 @@ MERGED_EVENTS = 500
 """A message of so many events is not opened to be merged with others."""
 LISTENER_MESSAGE_EVENTS = 100
 """Events in a message for a listener: the gateway holds a few messages of each."""
-LISTENERS_AT_ONCE = 8
-"""Listeners that are sent to at the same time."""
+SENDS_AT_ONCE = 8
+"""Queues that ingest sends to at the same time, and so the packed messages in its memory."""
 SILENT_EVENTS = 3
 """So many events that get no answer at their first try, one after the other, are the target's
 trouble."""

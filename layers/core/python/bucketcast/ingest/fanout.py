@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bucketcast.delivery import tracing
@@ -18,8 +17,8 @@ from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.errors import BreakerOpen, DeliveryError, GivenUp, OutOfTime, Retryable, Unavailable
 from bucketcast.limits import (
     LISTENER_MESSAGE_EVENTS,
-    LISTENERS_AT_ONCE,
     MESSAGE_EVENTS,
+    SENDS_AT_ONCE,
     SETTLE_SECONDS,
 )
 from bucketcast.telemetry import logger, trace
@@ -37,6 +36,10 @@ class _Address(NamedTuple):
 
     queue: Queue | None
     certain: bool
+
+
+_Ready = tuple[Destination, Sequence[Item], Sequence[Packed], _Address]
+"""A batch that is packed for its queue."""
 
 
 class Fanout:
@@ -68,25 +71,20 @@ class Fanout:
     def send(
         self, batches: Mapping[Destination, Sequence[Item]], remaining: Callable[[], float]
     ) -> Iterator[Failed]:
-        """Send all batches, the listeners' in parallel; yield what the queues did not take.
+        """Send all batches, several at a time, listeners' last; yield what queues did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
         and logged with their trace ids.
         """
-        listeners = [to for to in batches if isinstance(to, ListenerArn)]
-        for to, batch in batches.items():
-            if isinstance(to, ListenerArn):
-                continue
+        parts = [(to, part) for to in batches for part in _split_by_limits(to, batches[to])]
+        parts.sort(key=lambda part: isinstance(part[0], ListenerArn))
+        for start in range(0, len(parts), SENDS_AT_ONCE):
+            group = parts[start : start + SENDS_AT_ONCE]
             if remaining() < SETTLE_SECONDS:
                 error = OutOfTime("no time to send it")
-                yield from (item.fail(error, to=to.arn) for item in batch)
+                yield from (item.fail(error, to=to.arn) for to, part in group for item in part)
             else:
-                for part in _split_by_limits(to, batch):
-                    yield from self._send_to(to, part)
-        if listeners:
-            self._pool = self._pool or ThreadPoolExecutor(LISTENERS_AT_ONCE)
-            unsent = self._pool.map(lambda to: self._send_to(to, batches[to]), listeners)
-            yield from chain.from_iterable(unsent)
+                yield from self._send_group(group)
         self._texts.clear()
 
     def take_skipped(self) -> Mapping[str, int]:
@@ -94,23 +92,32 @@ class Fanout:
         skipped, self._skipped = self._skipped, Counter()
         return skipped
 
-    def _send_to(self, to: Destination, batch: Sequence[Item]) -> list[Failed]:
-        breaker = self._breakers.get(to)
-        if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
-            reason = breaker.outage.reason if breaker.outage else ""
-            error = BreakerOpen(reason, breaker.pause(), "Retryable")
-            return [item.fail(error, to=to.arn) for item in batch]
-        address = self._address(to)
-        packed, unsent = self._pack(to, batch, address)
-        refused = self._send(to, address, [_message(to, batch, part) for part in packed])
-        if refused is None:
-            self._drop(to, batch)
-            return unsent
-        for index, reason in refused.items():
-            part = batch[packed[index].start : packed[index].stop]
-            unsent += [item.fail(Unavailable(reason), to=to.arn) for item in part]
-        self._record(to, next(iter(refused.values()), "") if len(refused) == len(packed) else "")
-        return unsent
+    def _send_group(self, group: Sequence[tuple[Destination, Sequence[Item]]]) -> Iterator[Failed]:
+        """Send to some queues at the same time; only the calls of SQS run beside each other."""
+        ready = []
+        for to, batch in group:
+            breaker = self._breakers.get(to)
+            if breaker and breaker.begin_batch(lambda: 0) is BreakerState.OPEN:
+                reason = breaker.outage.reason if breaker.outage else ""
+                error = BreakerOpen(reason, breaker.pause(), "Retryable")
+                yield from (item.fail(error, to=to.arn) for item in batch)
+                continue
+            address = self._address(to)
+            packed, unsent = self._pack(to, batch, address)
+            yield from unsent
+            ready.append((to, batch, packed, address))
+        if len(ready) > 1:
+            self._pool = self._pool or ThreadPoolExecutor(SENDS_AT_ONCE)
+        sending = self._pool.map if self._pool else map
+        for (to, batch, packed, _), refused in zip(ready, sending(self._send, ready), strict=True):
+            if refused is None:
+                self._drop(to, batch)
+                continue
+            for index, reason in refused.items():
+                part = batch[packed[index].start : packed[index].stop]
+                yield from (item.fail(Unavailable(reason), to=to.arn) for item in part)
+            everything = len(refused) == len(packed)
+            self._record(to, next(iter(refused.values()), "") if everything else "")
 
     def _pack(
         self, to: Destination, batch: Sequence[Item], address: _Address, start: int = 0
@@ -135,10 +142,10 @@ class Fanout:
             return [*first, *second], [*first_unsent, *second_unsent]
         return packed, []
 
-    def _send(
-        self, to: Destination, address: _Address, messages: Sequence[Outgoing]
-    ) -> dict[int, str] | None:
+    def _send(self, ready: _Ready) -> Mapping[int, str] | None:
         """Return the reasons of refused messages, by index; None if the queue does not exist."""
+        to, batch, packed, address = ready
+        messages = [_message(to, batch, part) for part in packed]
         everything = range(len(messages))
         if address.queue is None:
             if not address.certain:
