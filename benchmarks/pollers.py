@@ -41,8 +41,13 @@ class Seen(NamedTuple):
 
 
 @cache
-def simulate(rate: float, window: float, messages: int = 20_000) -> Seen:
-    """Play so many messages, which come by chance; a long poll ends with the first of them."""
+def simulate(
+    rate: float, window: float, seconds: float = BATCH_SECONDS, messages: int = 20_000
+) -> Seen:
+    """Play so many messages, which come by chance; a long poll ends with the first of them.
+
+    A poller is busy for so many `seconds` with a batch.
+    """
     chance, number = random.Random(1), count()  # noqa: S311 - no secret
     most = INGEST_WINDOW_MESSAGES if window else BATCH_MESSAGES
     waiting = [Poller() for _ in range(POLLERS)]
@@ -57,7 +62,7 @@ def simulate(rate: float, window: float, messages: int = 20_000) -> Seen:
             waiting.remove(poller)
             batches, deletes = batches + 1, deletes - (-poller.batch // SQS_CALL_MESSAGES)
             poller.batch = 0
-            heapq.heappush(busy, (now + BATCH_SECONDS - RECEIVE_SECONDS, next(number), poller))
+            heapq.heappush(busy, (now + seconds - RECEIVE_SECONDS, next(number), poller))
         chance.shuffle(waiting)
         while queued and waiting:
             poller = waiting.pop()
@@ -81,8 +86,8 @@ def simulated() -> Iterator[None]:
     """Let the estimate count the calls of the simulated pollers."""
     deletes: dict[float, float] = {}
 
-    def at_once(rate: float, window: float) -> float:
-        seen = simulate(rate, window)
+    def at_once(*each: float) -> float:
+        seen = simulate(*each)
         deletes[seen.batch] = seen.deletes
         return seen.batch
 

@@ -12,30 +12,33 @@ POLL_SECONDS: Final = 20
 RECEIVE_SECONDS: Final = 0.01
 """The seconds that a poll takes which finds messages; an assumption, not measured on AWS."""
 BATCH_SECONDS: Final = 0.08
-"""The seconds that a poller is busy with a batch; another one."""
+"""The seconds that a poller is busy with a batch of a target; another one."""
+FULL: Final = 0.7
+"""The part of `BATCH_MESSAGES` that a batch has where there are as many pollers as are needed."""
 UNIT_BYTES: Final = 65_536
 COMPRESSION: Final = 10
 """The factor by which our messages compress events."""
 
 
-def at_once(rate: float, window: float) -> float:
+def at_once(rate: float, window: float, seconds: float = BATCH_SECONDS) -> float:
     """Return the messages that a function gets at once, at so many a second.
 
     Each poller gathers its own share for `window` seconds from its first message on. Without one
-    messages do not wait: a batch has several only if all pollers are busy.
+    messages do not wait: a batch has several only if all pollers are busy, for `seconds` each.
     """
     if window:
         return min(1 + rate * window / POLLERS, INGEST_WINDOW_MESSAGES)
-    return max(1.0, min(rate * BATCH_SECONDS / POLLERS, BATCH_MESSAGES))
+    return max(1.0, min(rate * seconds / POLLERS, FULL * BATCH_MESSAGES))
 
 
-def received_together(rate: float, window: float) -> float:
+def received_together(rate: float, window: float, seconds: float = BATCH_SECONDS) -> float:
     """Return the messages of one receive call, at so many a second.
 
     A poll ends with the first message that arrives, also within a window.
     """
-    busy = RECEIVE_SECONDS if window else BATCH_SECONDS
-    return max(1.0, min(rate * busy / POLLERS, SQS_CALL_MESSAGES))
+    if not window:
+        return at_once(rate, window, seconds)
+    return max(1.0, min(rate * RECEIVE_SECONDS / POLLERS, SQS_CALL_MESSAGES))
 
 
 def deleted_together(messages: float) -> float:

@@ -23,6 +23,8 @@ from bucketcast.topics.address import KINDS
 INGEST_SECONDS: Final = (0.015, 0.00002)
 DISPATCH_SECONDS: Final = (0.015, 0.00005)
 """A batch's own time and that of each of its events, in functions, without the target's answer."""
+INGEST_BUSY: Final = calls.RECEIVE_SECONDS + INGEST_SECONDS[0]
+"""The seconds that a poller is busy with a batch of ingest."""
 PARALLEL: Final = {"webhook": 32}
 """Kinds that take one request for each event, and how many are in flight at once."""
 RULE_READS: Final = 2
@@ -90,7 +92,8 @@ def estimate(config: Deployment, load: Load) -> Bill:
 
 def at_once(config: Deployment, load: Load) -> float:
     """Return the number of events that ingest gets at once."""
-    return calls.at_once(load.events_a_day / 86_400, config.ingest_window)
+    rate = load.events_a_day / 86_400
+    return calls.at_once(rate, config.ingest_window, INGEST_BUSY)
 
 
 def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
@@ -109,7 +112,8 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     batches = events / together
     seconds = batches * INGEST_SECONDS[0] + events * INGEST_SECONDS[1]
     logged = batches * LOG_BYTES["ingest"][0] + events * LOG_BYTES["ingest"][1]
-    received = calls.received_together(load.events_a_day / 86_400, config.ingest_window)
+    rate = load.events_a_day / 86_400
+    received = calls.received_together(rate, config.ingest_window, INGEST_BUSY)
     reads = events / received * calls.billed(received * _RECORD_BYTES)
     reads += events / calls.deleted_together(together)
     yield Line("SQS", "received and deleted by ingest", "", reads, "sqs")
