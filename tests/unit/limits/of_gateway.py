@@ -191,7 +191,7 @@ def export(value: str) -> Taken:
         item = DynamicTarget(arn="", kind="webhook", id="", settings=msgspec.json.decode(text))
         arn = f"arn:minio:sqs::{number}:webhook"
         every.append(DeployedTarget(arn, "webhook", f"{number}", "", "", "", item))
-    deployed: Any = Mock(all_targets=every, dynamic=None)
+    deployed: Any = Mock(all_targets=every, dynamic=Mock(queue_end=""))
     began = time.process_time()
     assert encrypt(AdminConfig(lambda: deployed, Mock()).export(), "secret")
     return Taken(peak_mb(), time.process_time() - began)
