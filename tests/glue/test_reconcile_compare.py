@@ -5,8 +5,9 @@ from msgspec.structs import astuple
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from bucketcast.mirror.rows import StoredRow
-from bucketcast.mirror.synthetic import Object
+from bucketcast.mirror.rows import StoredRow, read
+from bucketcast.mirror.synthetic import Object, created
+from bucketcast.shapes.minio import log
 from glue_jobs.reconcile import compare
 from glue_jobs.reconcile.compare import Drift
 from glue_jobs.reconcile.mirror import ROWS
@@ -49,7 +50,7 @@ def test_the_keys_of_pairs_that_differ_are_found_once(spark: SparkSession) -> No
         (StoredRow("a", "", TIME, "two", 5), Drift.STALE),
         (StoredRow("a", "", TIME, "one", 6), Drift.STALE),
         (StoredRow("a", "", TIME, "", 5), None),
-        (StoredRow("a", "", TIME, "one", -1), None),
+        (read(log(created(Object("uploads", "a", etag="one"))), "a"), None),
         (StoredRow("a", "", TIME, "one", 5, "older"), Drift.STALE),
         (StoredRow("a"), Drift.STALE),
         (None, Drift.MISSING),

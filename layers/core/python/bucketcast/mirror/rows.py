@@ -6,14 +6,13 @@ event that repairs a row has to be newer than all of them.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import unquote_plus
 
 import msgspec
 
-from bucketcast.errors import BadEvent
-from bucketcast.event import padded
+from bucketcast.event import Sequencer, Time, padded, to_millis
 from bucketcast.mirror.registers import ANY, FINAL, UNVERSIONED
-from bucketcast.shapes.minio import path as path_of
-from bucketcast.sources import minio
 
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):
@@ -80,8 +79,30 @@ def versions(row: StoredRow | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((ANY, UNVERSIONED, version_id or UNVERSIONED)))
 
 
+class _Object(msgspec.Struct):
+    key: str = ""
+    size: int | None = None
+    eTag: str | None = None  # noqa: N815 - the name on the wire
+    versionId: str | None = None  # noqa: N815 - the name on the wire
+    sequencer: Sequencer | None = None
+
+
+class _Bucket(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _S3(msgspec.Struct):
+    object: _Object
+    bucket: _Bucket = _Bucket()
+
+
+class _Record(msgspec.Struct):
+    s3: _S3
+    eventTime: Time  # noqa: N815 - the name on the wire
+
+
 class _Records(msgspec.Struct):
-    Records: tuple[msgspec.Raw]
+    Records: tuple[_Record]
 
 
 _decode = msgspec.json.Decoder(_Records).decode
@@ -93,14 +114,15 @@ def read(value: bytes | str | None, path: str = "") -> StoredRow:
     Any other value makes an empty row, which differs from every object in the bucket.
     """
     try:
-        event = minio.parse(*_decode(value or b"").Records)
-    except (msgspec.DecodeError, UnicodeDecodeError, BadEvent):
+        (record,) = _decode(value or b"").Records
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return StoredRow(path)
+    fields: Any = record.s3.object
     return StoredRow(
-        path or path_of(event),
-        padded(event.sequencer),
-        event.time,
-        event.etag or "",
-        event.size or 0,
-        event.version_id or None,
+        path or f"{record.s3.bucket.name}/{unquote_plus(fields.key)}",
+        padded(fields.sequencer or ""),
+        to_millis(record.eventTime),
+        fields.eTag or "",
+        fields.size or 0,
+        fields.versionId or None,
     )
