@@ -80,13 +80,15 @@ class Rules(Protocol):
 class Comparison(NamedTuple):
     """The scan at the time `at`, in Unix ms, and what it is compared by.
 
-    `worse` is in per cent and `cooldown` in seconds; `later` are scans of later sources.
+    `worse` is in per cent and `cooldown` in seconds; `named` are the ARNs that rules named as the
+    scan began, when the others missed what they were told; `later` are scans of later sources.
     """
 
     at: int
     worse: int
     cooldown: float
     now: Coverage
+    named: Collection[str]
     later: tuple[Coverage, ...] = ()
 
 
@@ -119,6 +121,9 @@ def decide(
 ) -> AlertState | None:
     """Return the state of a finding, or of what an earlier scan found; None to forget it."""
     kind, key = (finding or before or ("", ""))[:2]
+    if before:
+        told = [each for each in before.told if each.partition("\n")[0] in scan.named]
+        before = before._replace(told=told)
     may = allow(kind, key, scan.now, scan.later, before and before.seen)
     if finding and may.alert:
         return _present(finding, before, scan, rules, may_grow=may.growth)

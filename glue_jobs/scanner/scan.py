@@ -5,12 +5,12 @@ and only then sent.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -46,6 +46,14 @@ _NO_CLASSES: Final = {
 _EVENTS: Final = "events"
 
 
+class _Sent(NamedTuple):
+    """What was sent now, notes about the rest, and the ARNs that rules named then."""
+
+    events: int = 0
+    notes: Sequence[str] = ()
+    named: Collection[str] = ()
+
+
 def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
@@ -56,57 +64,65 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """
     run.report("reading the listing")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    home = f"{settings.state.rstrip('/')}/{settings.bucket}"
-    store, at = StateStore(home), datetime.now(UTC)
-    with (
-        nullcontext()
-        if settings.dry_run
-        else lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}")
-    ):
+    store = StateStore(f"{settings.state.rstrip('/')}/{settings.bucket}")
+    if settings.dry_run:
+        own = StateStore(run.temporary("state"))
+        *_, summary = _compare(content, store.current(), _Sent(), own, settings, run)
+        run.set_result({**summary, "events": 0})
+        return
+    with lease.hold(settings.bucket, settings.table, run.folder, f"scans {settings.bucket}"):
         before = store.current()
-        late, late_notes = 0, list[str]()
-        if not settings.dry_run:
-            late, late_notes = _send(spark, before, settings, run, "the last scan's events")
-        content, filters = coverage.check_filter(content, before.filters, unix_ms(at))
-        now = coverage.cover(content, settings)
-        later = tuple(each for each in before.coverage if each.taken > now.taken)
-        objects = content.objects.select(*sums.COLUMNS)
-        if settings.source == "listing":
-            with run.report_tasks(spark, "listing"):
-                objects = save(objects, run.temporary("listing"))
-        with run.report_tasks(spark, "counting"):
-            findings, used, upload_notes = _count(objects, content, now, settings)
-            comparison = alert_states.Comparison(
-                unix_ms(at), settings.alert_worse, settings.alert_cooldown, now, later
-            )
-            rules = read_rules(settings.bucket, settings.table)
-            by_rules = partial(Alerts, settings.bucket, rules, at)
-            earlier = before.alert_states(spark)
-            states = alert_states.compare(findings, earlier, comparison, by_rules)
-            counts = Observation()
-            states = states.observe(counts, *_counts())
-            own = StateStore(run.temporary("state")) if settings.dry_run else store
-            new = own.write(states, at)
-        notes = [*late_notes, *content.notes, *_source_notes(content, now, later), *upload_notes]
-        with run.report_tasks(spark, "writing the report"):
-            states = new.alert_states(spark)
-            numbers, events = _read_numbers(counts)
-            page = Page(settings, content, now.prefix, at, numbers, used, notes)
-            summary = report.write(states, page, run.path("report"))
-        if settings.dry_run:
-            run.set_result({**summary, "events": 0})
-            return
-        if events:
+        late = _send(spark, before, settings, run, "the last scan's events")
+        new, alerts, summary = _compare(content, before, late, store, settings, run)
+        if new.events:
             run.report("spooling the events")
-            due = states.where(sql.size("to") > 0)
-            events = chunks.spool(due, lambda rows: by_rules().pack(rows), new.outbox)
-        seen = coverage.add(before.coverage, now)
-        new = replace(new, events=events, coverage=seen, filters=filters)
+            due = new.alert_states(spark).where(sql.size("to") > 0)
+            spooled = chunks.spool(due, lambda rows: alerts().pack(rows), new.outbox)
+            new = replace(new, events=spooled)
         store.commit(new, etag=before.etag)
-        sent, unsent_notes = _send(spark, new, settings, run, "sending")
+        sent = _send(spark, new, settings, run, "sending")
         with suppress(files.FileError):  # the next scan removes what is left
             store.sweep(before, new)
-    run.set_result({**summary, "events": late + sent, "notes": [*notes, *unsent_notes]})
+    notes = [*summary["notes"], *sent.notes]
+    run.set_result({**summary, "events": late.events + sent.events, "notes": notes})
+
+
+def _compare(
+    content: Listing,
+    before: Generation,
+    late: _Sent,
+    store: StateStore,
+    settings: Scan,
+    run: Run,
+) -> tuple[Generation, Callable[[], Alerts], dict[str, Any]]:
+    """Write the report and the next generation, which is not current yet.
+
+    Return that, with the number of its alerts, what makes their messages, and the result so far.
+    """
+    spark, at = content.objects.sparkSession, datetime.now(UTC)
+    content, filters = coverage.check_filter(content, before.filters, unix_ms(at))
+    now = coverage.cover(content, settings)
+    later = tuple(each for each in before.coverage if each.taken > now.taken)
+    objects = content.objects.select(*sums.COLUMNS)
+    if settings.source == "listing":
+        with run.report_tasks(spark, "listing"):
+            objects = save(objects, run.temporary("listing"))
+    with run.report_tasks(spark, "counting"):
+        findings, used, upload_notes = _count(objects, content, now, settings)
+        comparison = alert_states.Comparison(
+            unix_ms(at), settings.alert_worse, settings.alert_cooldown, now, late.named, later
+        )
+        alerts = partial(Alerts, settings.bucket, read_rules(settings.bucket, settings.table), at)
+        states = alert_states.compare(findings, before.alert_states(spark), comparison, alerts)
+        counts = Observation()
+        new = store.write(states.observe(counts, *_counts()), at)
+    notes = [*late.notes, *content.notes, *_source_notes(content, now, later), *upload_notes]
+    with run.report_tasks(spark, "writing the report"):
+        numbers, events = _read_numbers(counts)
+        page = Page(settings, content, now.prefix, at, numbers, used, notes)
+        summary = report.write(new.alert_states(spark), page, run.path("report"))
+    seen = coverage.add(before.coverage, now)
+    return replace(new, events=events, coverage=seen, filters=filters), alerts, summary
 
 
 def _count(
@@ -153,14 +169,14 @@ def _read_numbers(counts: Observation) -> tuple[dict[str, dict[str, int]], int]:
 
 def _send(
     spark: SparkSession, generation: Generation, settings: Scan, run: Run, stage: str
-) -> tuple[int, list[str]]:
-    """Send the rest of a generation's events; return the number sent now, and notes.
+) -> _Sent:
+    """Send the rest of a generation's events.
 
     What is for a destination that no rule names any more is not sent.
     """
-    if not generation.events:
-        return 0, []
     named = {rule.arn for rule in read_rules(settings.bucket, settings.table)}
+    if not generation.events:
+        return _Sent(named=named)
     report_progress: Any = partial(run.report, stage, unit="events")
     folder, total = generation.outbox, generation.events
     sent = sender.send(
@@ -168,4 +184,4 @@ def _send(
     )
     left = total - checkpoints.count_events(folder)
     note = f"Events that were not sent, as no rule names their target now: {left:,}."
-    return sent, [note] if left else []
+    return _Sent(sent, [note] if left else [], named)

@@ -28,6 +28,7 @@ from tests.glue.inventories import Row
 NO_ROWS: Any = None
 NOW: Final = 1_772_366_400_000
 HOUR: Final = 3_600_000
+DESTINATIONS: Final = ("first", "second\nown copy", "third")
 States = dict[tuple[str, str], AlertState]
 
 
@@ -56,7 +57,7 @@ def next_states(
 def comparison(hour: int = 0, prefix: str = "", cooldown: float = 0) -> Comparison:
     at = NOW + hour * HOUR
     now = Coverage(prefix, at, versions=True, thresholds={"ManyVersions": 0})
-    return Comparison(at, 10, cooldown, now)
+    return Comparison(at, 10, cooldown, now, DESTINATIONS)
 
 
 def many(**counts: int) -> list[Finding]:
@@ -135,7 +136,6 @@ def hours(since: int | None) -> int | None:
     return None if since is None else (since - NOW) // HOUR
 
 
-DESTINATIONS: Final = ("first", "second", "third")
 KEYS: Final = ("a/1", "a/x/1", "a/y/2", "a/y/z/1", "a/z/1", "b/1", "b/x/1", "b/x/y/1", "c/d/1")
 REACHES: Final = ("", "a/", "b/", "a/y")
 LEAST: Final = {"ManyVersions": 1, "LargeVersions": 2, "BigPrefix": 0}
@@ -184,14 +184,16 @@ def follow(
             now = Coverage("", 1_000, versions=True, thresholds=LEAST)
             reach, named = "", list(DESTINATIONS)
         later = tuple(each for each in earlier if each.taken > now.taken)
-        scan = Comparison(at, draw.choice((0, 10)), draw.choice((0, 9e9)), now, later)
+        first = draw.sample(DESTINATIONS, draw.randint(0, 3))  # named as the scan began
+        arns = [each.partition("\n")[0] for each in first]
+        scan = Comparison(at, draw.choice((0, 10)), draw.choice((0, 9e9)), now, arns, later)
         found = findings(content, now, reach)
         states = decide_all(found, states, scan, Named(named))
         earlier = add(earlier, now)
         for key, state in states.items():
             assert state.state != "cleared", (seed, at, state)
             to = {*named} if state.to == [EVERYONE] else {*state.to}
-            sent[key] &= {*named}  # a rule that is added again gets all again
+            sent[key] &= {*first} & {*named}  # a rule that is added again gets all again
             assert not sent[key] & to, (seed, at, state)
             sent[key] |= to
     assert sent == {each[:2]: {*DESTINATIONS} for each in found}, seed

@@ -31,7 +31,7 @@ def bodies(*findings: Finding, to: str = EVERYONE) -> list[Message]:
     """Return the messages of new findings, for one destination or all."""
     now = Coverage("", 0, versions=True, thresholds=dict.fromkeys(KINDS, 0))
     alerts = Alerts("vers", (RULE,), AT)
-    states = (decide(each, None, Comparison(0, 0, 0, now), alerts) for each in findings)
+    states = (decide(each, None, Comparison(0, 0, 0, now, ()), alerts) for each in findings)
     return list(alerts.pack([each._replace(to=[to]) for each in states if each]))
 
 

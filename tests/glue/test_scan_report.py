@@ -81,7 +81,7 @@ def written(
     states = alert_states.compare(
         find(objects, sums, thresholds),
         spark.createDataFrame([gone], alert_states.ALERT_STATES),
-        alert_states.Comparison(MS, 10, 0, now),
+        alert_states.Comparison(MS, 10, 0, now, ()),
         partial(Alerts, "uploads", (), TAKEN),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
