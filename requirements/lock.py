@@ -55,6 +55,7 @@ def main() -> int:
     compile_to(Path("localstack/requirements.txt"), ["--group", "localstack"])
     compile_to(Path("requirements/lambda.txt"), ["--group", "lambda"], within=DEV)
     compile_to(Path("requirements/aws-cli.txt"), ["--group", "aws-cli"])
+    compile_to(Path("requirements/sbom.txt"), ["--group", "sbom"])
     return 0
 
 

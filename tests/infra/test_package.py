@@ -1,4 +1,4 @@
-"""The jobs' package in an interpreter without other packages, as on Glue."""
+"""What is shipped: the wheel, and the jobs' package in an interpreter without any, as on Glue."""
 
 import os
 import re
@@ -85,6 +85,24 @@ def test_every_module_has_wheels_for_glue() -> None:
 
 def test_the_package_has_the_kinds_with_a_mirror() -> None:
     assert mirrors() == ["elasticsearch", "mysql", "postgres", "redis"]
+
+
+def test_the_wheel_and_the_source_archive_are_rebuilt_bit_for_bit(tmp_path: Path) -> None:
+    """Elsewhere, later, and by somebody whose files others cannot read."""
+    one, two = (_built(tmp_path / name, umask) for name, umask in (("one", 0o022), ("two", 0o077)))
+    assert one.keys() == {"bucketcast-1.0.0.tar.gz", "bucketcast-1.0.0-py3-none-any.whl"}
+    assert one == two
+
+
+def _built(folder: Path, umask: int) -> dict[str, bytes]:
+    """Return what a copy of the checkout is built into, by name; its files are made now."""
+    folder.mkdir()
+    copy = 'git ls-files | tar -c -T - | tar -xm --no-same-permissions -C "$1"'
+    build = 'cd "$1" && "$0" -m hatchling build -d dist'
+    for command in (copy, build):
+        words = ["sh", "-ec", command, sys.executable, str(folder)]
+        subprocess.run(words, cwd=ROOT, umask=umask, check=True, capture_output=True)
+    return {file.name: file.read_bytes() for file in (folder / "dist").iterdir()}
 
 
 def _start(archive: Path, scratch: Path, code: str) -> "subprocess.Popen[str]":
