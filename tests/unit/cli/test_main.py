@@ -16,6 +16,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.terminal.output import Output
 from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, refusal
+from tests.unit.samples import RELEASED
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,16 @@ def test_every_command_has_help_with_an_example(run: Run, words: tuple[str, ...]
     assert ran.code == 0
     assert ran.out.startswith(f"Usage: bucketcast {' '.join(words)} ")
     assert "Example" in ran.out
+
+
+def test_no_command_or_option_of_release_1_0_0_is_gone() -> None:
+    now = {
+        " ".join((*words, option)).strip()
+        for words, command in COMMANDS.items()
+        for parameter in command.params
+        for option in ("", *parameter.opts)
+    }
+    assert set(RELEASED["commands"]) - now == set()
 
 
 def test_no_help_shows_the_name_of_a_function_as_a_value() -> None:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from bucketcast.config import reference
 from bucketcast.settings.options import options_of
 from bucketcast.terminal import page
 from tests.unit.conftest import Run
+from tests.unit.samples import RELEASED
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "targets"
@@ -122,6 +124,15 @@ def test_page_of_a_kind_is_up_to_date(kind: str) -> None:
 def test_the_page_of_all_keys_is_up_to_date() -> None:
     committed = (PAGES.parent / "configuration.md").read_text(encoding="utf-8")
     assert committed == reference.render(), "python -m bucketcast.config.reference docs"
+
+
+def test_no_key_of_release_1_0_0_is_gone() -> None:
+    now = {
+        f"{section.splitlines()[0].split(',')[0]} {key}"
+        for section in reference.render().split("\n## ")
+        for key in re.findall(r"^\* `(\w+)`", section, re.MULTILINE)
+    }
+    assert set(RELEASED["keys"]) - now == set()
 
 
 def test_every_page_belongs_to_a_kind() -> None:

@@ -10,21 +10,12 @@ from bucketcast.errors import BucketcastError
 from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule
 from tests.unit.conftest import Deploy
-from tests.unit.moto_aws import ENTRY, INGRESS, MotoAws, make_bucket
+from tests.unit.moto_aws import ENTRY, MotoAws, make_bucket
 
 
 @pytest.fixture
 def aws(deploy: Deploy) -> MotoAws:
     return deploy(("webhook", "webhook", "b"), ("postgres", "postgresql", "a"))
-
-
-def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
-    deployment = deployed.find("Bucketcast", aws)
-    assert (deployment.ingress_queue, deployment.state_table) == (INGRESS, "state")
-    assert [(target.kind, target.id, target.function) for target in deployment.targets] == [
-        ("postgres", "a", "Bucketcast-postgres-a"),
-        ("webhook", "b", "Bucketcast-webhook-b"),
-    ]
 
 
 def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
