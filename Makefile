@@ -88,7 +88,7 @@ synth: CONFIG = examples/aws/bucketcast.toml
 synth: deployable ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
 	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
 
-dist: setup ## build the wheel, the source archive and the bill of materials of the installed wheel into dist
+dist: setup ## build the wheel, the source archive and the bill of materials into dist
 	$(RUN) -m uv build --no-build-isolation --offline --clear --out-dir dist
 	$(RUN) -m uv venv --quiet --clear --python $(RUN) .local/environments/wheel
 	$(RUN) -m uv pip install --quiet --python .local/environments/wheel --constraint requirements/deploy.txt \
