@@ -38,8 +38,8 @@ def write(url: str, rows: Iterable[NotSent]) -> None:
         files.write(url, text.getvalue().encode(), media_type="text/csv")
 
 
-def summarize(folder: str) -> dict[str, Any]:
-    """Return, for a result, how many were not sent, the commonest reasons, and the folder.
+def count_reasons(folder: str) -> Counter[str]:
+    """Return how many were not sent for each reason.
 
     Raises:
         FileError: a file cannot be read.
@@ -48,6 +48,11 @@ def summarize(folder: str) -> dict[str, Any]:
     for name in files.list_files(folder):
         lines = io.StringIO(files.read(f"{folder}/{name}").decode())
         reasons.update(row[-1] for row in csv.reader(lines))
+    return reasons
+
+
+def summarize(reasons: Counter[str], folder: str) -> dict[str, Any]:
+    """Return, for a result, how many were not sent, the commonest reasons, and the folder."""
     return {
         "not_sent": reasons.total(),
         "not_sent_reasons": dict(reasons.most_common(_SHOWN_REASONS)),

@@ -69,14 +69,19 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     began = time.time()
     with lease.hold(run.folder, settings.table, run.folder, "sends its events"):
         listed = _read_earlier(settings, run) or _list(spark, settings, run)
-        outcome: dict[str, Any]
-        if settings.dry_run:
-            outcome = {"estimate": {"seconds": _estimate(spark, listed.events, settings)}}
-        else:
-            outcome = _send(spark, listed, settings, run, began)
+        sent = None if settings.dry_run else _send(spark, listed, settings, run, began)
+        refused = not_sent.count_reasons(run.path(sender.REFUSED))
+    outcome: dict[str, Any] = {"sent": sent, "paused": False}
+    if sent is None:
+        outcome = {"estimate": {"seconds": _estimate(spark, listed.events, settings)}}
+    elif sent + refused.total() < listed.events:
+        # Nobody refused the rest: the run was about to be ended by Glue.
+        _check_age(listed.taken, 0.0)
+        outcome["paused"] = True
     fields = ("objects", "matched", "events", "notes")
     counts = {name: getattr(listed, name) for name in fields}
-    left = not_sent.summarize(run.path("not-sent"))
+    reasons = refused + not_sent.count_reasons(run.path("not-sent/objects"))
+    left = not_sent.summarize(reasons, run.path("not-sent"))
     run.set_result({**_scope(settings), **counts, **outcome, **left})
 
 
@@ -86,13 +91,8 @@ def _estimate(spark: SparkSession, events: int, settings: Backfill) -> int:
     return round(seconds_needed(events, settings.rate, settings.queue) or events / fastest)
 
 
-def _send(
-    spark: SparkSession, listed: Listed, settings: Backfill, run: Run, began: float
-) -> dict[str, Any]:
-    """Send what is not sent yet; return how many events SQS has, and if the run is `paused`.
-
-    It is if there is a rest that SQS did not refuse, as the run was about to be ended by Glue.
-    """
+def _send(spark: SparkSession, listed: Listed, settings: Backfill, run: Run, began: float) -> int:
+    """Send what is not sent yet, until Glue is about to end the run; return how many SQS has."""
     unsent = listed.events - checkpoints.count_events(listed.spool)
     needed = seconds_needed(unsent, settings.rate, settings.queue)
     _check_age(listed.taken, needed)
@@ -112,12 +112,7 @@ def _send(
             until=until,
             on_progress=report,
         )
-    sent = checkpoints.count_events(listed.spool)
-    refused = not_sent.summarize(run.path(sender.REFUSED))["not_sent"]
-    paused = sent + refused < listed.events
-    if paused:
-        _check_age(listed.taken, 0.0)
-    return {"sent": sent, "paused": paused}
+    return checkpoints.count_events(listed.spool)
 
 
 def _scope(settings: Backfill) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
@@ -303,7 +304,10 @@ def test_the_result_counts_what_sqs_refused(
     deployment.add_object("b")
     with monkeypatch.context() as patch:
         patch.setattr(sender, "send", refuse)
+        read = Mock(wraps=files.read)
+        patch.setattr(files, "read", read)
         result = deployment.backfill(spark)
+    assert sum(call.args[0].endswith(".csv") for call in read.call_args_list) == 1
     assert (result["sent"], result["paused"], result["not_sent"]) == (0, True, 1)
     assert result["not_sent_reasons"] == {"InternalError: try later": 1}
     assert result["not_sent_report"].endswith("/run/not-sent")

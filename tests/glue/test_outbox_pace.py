@@ -100,11 +100,7 @@ def test_the_objects_of_a_refused_message_are_listed(
     assert (tmp_path / "refused" / "3-7.csv").read_text() == (
         "b,a%2Cb%20%2B%25/%C3%BC,v1,InternalError: try later\nb,c,,InternalError: try later\n"
     )
-    assert not_sent.summarize(f"{folder}/refused") == {
-        "not_sent": 2,
-        "not_sent_reasons": {"InternalError: try later": 2},
-        "not_sent_report": f"{folder}/refused",
-    }
+    assert not_sent.count_reasons(f"{folder}/refused") == {"InternalError: try later": 2}
 
 
 @pytest.mark.parametrize(("queue", "sent"), [("https://sqs/a", 8), ("https://sqs/a.fifo", 1)])

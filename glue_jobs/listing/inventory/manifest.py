@@ -171,7 +171,7 @@ def _columns(document: _Document, url: str) -> tuple[str, ...]:
 def _data_files(document: _Document, home: str, url: str) -> tuple[str, ...]:
     """Return the URLs of the data files, which are in this configuration's folder `home`."""
     folder = home.partition("://")[2].partition("/")[2]
-    found: list[str] = []
+    found: dict[str, None] = {}
     for file in document.files:
         parent, _, name = file.key.rpartition("/")
         data, data_url = f"{folder}/data", f"{home}/data/{name}"
@@ -180,5 +180,5 @@ def _data_files(document: _Document, home: str, url: str) -> tuple[str, ...]:
                 f"{url}: found the data file {file.key!r}, wanted each once and in "
                 f"{data}/; take a report as S3 wrote it, where S3 wrote it"
             )
-        found.append(data_url)
+        found[data_url] = None
     return tuple(found)
