@@ -27,7 +27,6 @@ from benchmarks.scanner.model import fit
 from benchmarks.scanner.spark import BUCKET
 
 _SCRATCH: Final = Path(".local/benchmark-scanner").absolute()
-_HERE: Final = Path(__file__).parent
 _HEADINGS: Final = ("rows", "by", "wall s", "cpu s", "peak MB", "times DuckDB")
 
 
@@ -70,11 +69,10 @@ def _report(rows: int) -> Iterator[Path]:
 
 def _compare(manifest: Path, millions: int, rounds: int) -> float:
     """Print the figures of one report; return the CPU seconds of our scan."""
-    data = manifest.parents[1] / "data"
     uv = [sys.executable, "-m", "uv", "run", "--quiet", "--script"]
     scans: dict[str, Sequence[str]] = {
         "Bucketcast": [sys.executable, "-m", "benchmarks.scanner.spark", str(manifest)],
-        "DuckDB": [*uv, str(_HERE / "duckdb_scan.py"), str(data)],
+        "DuckDB": [*uv, "benchmarks/scanner/duckdb_scan.py", str(manifest.parents[1] / "data")],
     }
     figures: dict[str, list[Figures]] = {name: [] for name in scans}
     for _ in range(rounds):

@@ -1,7 +1,7 @@
 """What each job takes a row, and so a billion: `python -m benchmarks.scanner.jobs`.
 
 All jobs run in one session at several sizes, after a small run that warms it up, and a line through
-their CPU seconds gives a billion rows. At the last size each case runs once: findings of every key,
+their CPU seconds gives a billion rows. Each case runs once: 500,000 findings of 300,000 candidates,
 the same after a thousand newer scans of prefixes, and a report of a tenth of the bucket beside a
 mirror of it all. Executors are processes of their own, so that the driver can be told apart.
 
@@ -22,7 +22,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import psutil
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
@@ -59,9 +59,9 @@ from tests.glue.stages import finished_stages, jobs
 from tests.servers.machine import ports
 from tests.unit.moto_aws import TABLE
 
-_ALL: Final = {"alert_excess_versions": "0", "alert_versions_size": "1"}
+_ALL: Final = {"alert_excess_versions": "0", "alert_versions_size": "7000000"}
+"""What finds each key, and two thirds of them twice."""
 _PART: Final = "data/team-0/run-1"
-"""The beginning of a tenth of the keys of some million rows."""
 _FITTED: Final = ("scan", "listing", "backfill", "reconcile")
 _CASES: Final[Mapping[str, tuple[Any, Mapping[str, str]]]] = {
     "scan": (scan, {}),
@@ -73,6 +73,8 @@ _CASES: Final[Mapping[str, tuple[Any, Mapping[str, str]]]] = {
     "part": (reconcile, {}),
 }
 """The job behind each name, with its options."""
+_CASES_MILLIONS: Final = {0.67: ("findings", "prefixes"), 1.07: ("part",)}
+"""Rows with 300,000 keys, and those of which `_PART` begins a tenth."""
 _SESSION: Final = {
     "spark.master": "local-cluster[1,2,3072]",
     "spark.driver.memory": "512m",
@@ -83,7 +85,8 @@ _WAITING: Final = {"listing": 100.0, "backfill": 1e6 / 2 / sender.TASK_RATE}
 """Seconds of a core for a million rows that no CPU works: S3's 100 ms for a page, and sending."""
 _DPUS: Final = 10
 _CORES: Final = 4 * (_DPUS - 1)
-"""One of the workers drives."""
+"""One of the workers drives, each of which has a DPU of four:
+https://docs.aws.amazon.com/glue/latest/dg/worker-types.html"""
 _SLOWER: Final = 2 * 1.5
 """A vCPU is half of a core here, and half as much again is for stragglers and S3."""
 _START: Final = 120.0
@@ -114,14 +117,15 @@ def _measure_all(
 ) -> None:
     cpu: dict[str, dict[float, float]] = {name: {} for name in _FITTED}
     print(" | ".join(("job", "million rows", *_HEADINGS, "result")), flush=True)
-    for nth, size in enumerate([millions[0] / 10, *millions]):
+    sizes = dict.fromkeys((millions[0] / 10, *millions), _FITTED)
+    for nth, (size, cases) in enumerate([*sizes.items(), *_CASES_MILLIONS.items()]):
         rows, folder = round(size * 1e6), home / str(nth)
         report.write(spark, _manifest(folder), rows)
         report.write(spark, _manifest(folder / "part"), rows, _PART)
         words = [sys.executable, "-m", "benchmarks.scanner.pages", str(port), str(rows)]
         with subprocess.Popen(words) as pages, ExitStack() as ended:
             ended.callback(pages.terminate)
-            for name in (each for each in names if size == millions[-1] or each in _FITTED):
+            for name in (each for each in names if each in cases):
                 figures, result = _measure(spark, name, folder)
                 if nth:
                     cells = (f"{each:,.1f}" for each in figures)
@@ -202,9 +206,9 @@ def _pretend_scans(spark: SparkSession, state: str) -> None:
     """Write the state after a thousand newer scans, each of a prefix."""
     limits = dict.fromkeys(KINDS, 0)
     seen = [Coverage(f"tenant-{nth}/", 1 << 42, True, limits) for nth in range(1_000)]  # noqa: FBT003
-    store, before = StateStore(state), Generation("", 0, files.ABSENT)
+    store, before = StateStore(state), Generation("")
     new = store.write(before.alert_states(spark), datetime.now(UTC))
-    store.commit(replace(new, coverage=tuple(seen)), replaces=before)
+    store.commit(replace(new, coverage=tuple(seen)), etag=before.etag)
 
 
 if __name__ == "__main__":
