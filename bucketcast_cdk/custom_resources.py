@@ -58,7 +58,7 @@ class CustomResources:
             retry_attempts=0, max_event_age=_SERVICE_TIMEOUT
         )
         if not context.local:
-            eventbridge.allow_calls(self._function)
+            eventbridge.allow_calls(self._function, "daily-*")
         # Beside the right to write its log, so that they come before and go after all that call it.
         role = self._function.role
         times = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]

@@ -1,7 +1,8 @@
 """Rules of EventBridge, which share one statement in the policy of what they call.
 
 CDK's own targets add a statement for each rule, and a queue's policy takes 20. The names of all our
-rules begin with the stack's name, so one statement allows them all.
+rules begin with the stack's name, so one statement allows them all. Those of a stack whose name
+begins like ours do not call our functions.
 
 Each rule is the `Resource` of a construct, as CDK's own are, which gives it the logical id that it
 had in release 1.0.0: with another, CloudFormation would make a second rule with the same name.
@@ -23,19 +24,19 @@ _A_DAY: Final = Duration.hours(24)
 _TRIES: Final = 185
 
 
-def allow_calls(function: Function) -> None:
-    """Allow all our rules to call a function, by one statement: its policy has at most 20 KB."""
+def allow_calls(function: Function, rules: str) -> None:
+    """Allow our rules of these names to call a function, whose policy has at most 20 KB."""
     function.function.add_permission(
         "Rules",
         principal=iam.ServicePrincipal("events.amazonaws.com"),
         source_account=Stack.of(function).account,
-        source_arn=_rules(function),
+        source_arn=_rules(function, rules),
     )
 
 
 def allow_writing(queue: sqs.Queue) -> None:
     """Allow all our rules to write to a queue."""
-    of_ours = {"ArnLike": {"aws:SourceArn": _rules(queue)}}
+    of_ours = {"ArnLike": {"aws:SourceArn": _rules(queue, "*")}}
     allow_service(queue, "RulesOfThisStack", "events", of_ours)
 
 
@@ -52,6 +53,6 @@ def to_ingress(queue: sqs.Queue, dead: sqs.Queue) -> events.CfnRule.TargetProper
     )
 
 
-def _rules(scope: Construct) -> str:
-    """Return the ARNs of all our rules, with a `*`."""
-    return arn(scope, "events", f"rule/{Stack.of(scope).stack_name}-*")
+def _rules(scope: Construct, name: str) -> str:
+    """Return the ARN of our rules whose name, after the stack's, is this one."""
+    return arn(scope, "events", f"rule/{Stack.of(scope).stack_name}-{name}")

@@ -104,7 +104,7 @@ class Scans(Construct):
         start.function.configure_async_invoke(
             on_failure=destinations.SqsDestination(self._dead_letters)
         )
-        eventbridge.allow_calls(start)
+        eventbridge.allow_calls(start, "report-*")
         for bucket, scan in scans.items():
             if scan.report:
                 self._make_rule(bucket, scan, *scan.report, start)

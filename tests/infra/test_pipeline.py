@@ -224,7 +224,7 @@ def test_one_permission_is_for_the_rules_of_all_scans(make: Make) -> None:
         "lambda:InvokeFunction",
         "events.amazonaws.com",
     )
-    assert properties["SourceArn"]["Fn::Join"][1][-1] == ":rule/Bucketcast-*"
+    assert properties["SourceArn"]["Fn::Join"][1][-1] == ":rule/Bucketcast-report-*"
     rules = synthesised.event_rules().values()
     names = {rule["Properties"]["Name"] for rule in rules}
     assert names == {"Bucketcast-runs", *(f"Bucketcast-report-bucket{n}" for n in range(3))}

@@ -130,6 +130,15 @@ def test_other_accounts_may_not_make_the_same_call(stack: Resolved) -> None:
         assert not allows(policy, by_hand), by_hand
 
 
+def test_rules_of_a_stack_with_a_longer_name_call_no_function(stack: Resolved) -> None:
+    found = [each for _, each in calls(stack) if each.action == "lambda:InvokeFunction"]
+    assert len({each.resource for each in found}) == 2
+    for request in found:
+        rule = request.context["aws:SourceArn"].replace("rule/Bucketcast-", "rule/Bucketcast-dev-")
+        theirs = replace(request, context={**request.context, "aws:SourceArn": rule})
+        assert not allows(statements(stack, request.resource), theirs), rule
+
+
 def test_services_write_to_queues_of_targets_by_no_policy(stack: Resolved) -> None:
     """Only roles of the stack do: other writers would bypass the rules."""
     queues = [stack.arn(key) for key in stack.of_type("AWS::SQS::Queue")]

@@ -90,8 +90,9 @@ def test_missing_stack_is_reported_with_a_hint(run: Run, aws: MotoAws) -> None:
 
 
 def test_stack_that_is_not_bucketcast_is_refused(run: Run, aws: MotoAws) -> None:
-    aws.outputs.clear()
-    assert "not a whole Bucketcast" in run("target", "ls").err
+    del aws.outputs["StateTable"]
+    ran = run("target", "ls")
+    assert "not a whole Bucketcast: it lacks outputs (StateTable); deploy it" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_the_shell_completes_options_targets_and_buckets(
         ("target add webhook endpoint=http://h", "TARGET"),
         ("target add webhook:audit endpoint", "KEY=VALUE..."),
         ("topic rm webhook:primary", "NAME|ARN"),
-        ("dlq redrive webhook:primary --rate nan", "--rate"),
+        *((f"dlq redrive webhook:primary --rate {n}", "--rate") for n in ("nan", "0.09", "100001")),
         ("dlq redrive webhook:primary --to webhok:primary", "--to"),
         ("dlq purge webhook:primary", "--file"),
         ("explain s3://uploads/x --event put --size -1", "--size"),

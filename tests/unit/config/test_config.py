@@ -112,6 +112,10 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
             "[bucket.Uploads]",
             "bucket.Uploads: invalid bucket name; 3 to 63 of a-z, 0-9, '.' and '-'",
         ),
+        ("[source.s3]\nx = 1", "source.s3: unknown key; allowed are accounts, topics"),
+        ("[bucket.uploads]\nx = 1.5", "bucket.uploads.x: unknown key; allowed are "),
+        (HOOK + "x = [1]", "notify_webhook.primary.x: unknown key; "),
+        (HOOK + "[notify_webhook.primary.deploy.x]", "notify_webhook.primary.deploy.x: unknown "),
         ("kms_key = 'secret:x'", "kms_key: found 'secret:x'; no reference to a secret"),
         ("notify_webhook = 1", "notify_webhook: found 1; a table such as [notify_webhook.NAME]"),
         (

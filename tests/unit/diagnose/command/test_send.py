@@ -74,5 +74,6 @@ def test_a_version_is_sent_and_to_a_mirror_the_current_one(run: Run, aws: MotoAw
 def test_nothing_is_sent_of_an_object_that_does_not_exist(run: Run, aws: MotoAws) -> None:
     ran = run("send", "s3://uploads/gone", *TARGET)
     assert (ran.code, "s3://uploads/gone does not exist" in ran.err) == (1, True)
+    assert "`bucketcast reconcile uploads --target T --repair` removes" in ran.err
     assert run("send", URI, *TARGET, "--event", "delete").code == 2
     assert sent(aws) == []

@@ -132,7 +132,7 @@ class Reader:
         for name, table in self._tables.subtables(self._document, "scan").items():
             where = f"scan.{name}"
             self._check_bucket(name, where)
-            values = self._tables.values(table, where)
+            values = self._tables.values(ScanOptions, table, where)
             self._tables.parse(ScanOptions, values, where)
             self._tables.errors += pipeline.scan_errors(name, values, pipeline_options)
             yield name, pipeline.scan(values)

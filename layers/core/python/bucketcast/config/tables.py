@@ -29,7 +29,7 @@ class Tables:
 
     def options(self, declared: type[Any], table: Any, where: str) -> Any:
         """Return a table's options, None if there are errors."""
-        values = self.values(table, where)
+        values = self.values(declared, table, where)
         for key, text in _LOCAL.get(where, {}).items() if self.local else ():
             values[key] = values.get(key) or text
         return self.parse(declared, values, where)
@@ -62,16 +62,17 @@ class Tables:
         self.error(key, f"found {subtables!r}", f"a table such as [{key}.NAME]")
         return {}
 
-    def values(self, table: Any, where: str) -> dict[str, str]:
-        """Return a table's values as text."""
+    def values(self, declared: type[Any], table: Any, where: str) -> dict[str, str]:
+        """Return a table's values as text; only those of declared keys have to be of its forms."""
         if not isinstance(table, dict):
             self.error(where, f"found {table!r}", f"a table [{where}]")
             return {}
-        values = {}
+        values, declarations = {}, options_of(declared)  # type: ignore[arg-type]
         for key, value in table.items():
-            if isinstance(value, dict | float) or (
+            is_wrong = isinstance(value, dict | float) or (
                 isinstance(value, list) and not all(isinstance(item, str) for item in value)
-            ):
+            )
+            if is_wrong and key in declarations:
                 found = f"found {_WORDS.get(type(value), 'a list of other than text')}"
                 allowed = "text, a whole number or true|false"
                 self.error(f"{where}.{key}".lstrip("."), found, allowed)

@@ -63,7 +63,7 @@ class TargetReader:
                     )
                     continue
                 own = {key: value for key, value in table.items() if key != "deploy"}
-                values = {**self._tables.values(own, where), **overrides.get(id, {})}
+                values = {**self._tables.values(declared, own, where), **overrides.get(id, {})}
                 target = self._target(kind, id, values, table.get("deploy", {}))
                 if target is not None:
                     yield target
@@ -188,7 +188,7 @@ class TargetReader:
     def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:
         """Return the options; `max_concurrency` defaults to MinIO's `max_open_connections`."""
         where = f"{target}.deploy"
-        values = self._tables.values(table, where)
+        values = self._tables.values(Deploy, table, where)
         if connections and not values.get("max_concurrency"):
             implied = {"max_concurrency": str(connections)}
             for error in validation_errors(Deploy, implied, ""):

@@ -223,10 +223,10 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
         AwsError: AWS cannot be reached.
     """
     outputs = _outputs(stack, aws)
-    if not {"IngressQueueUrl", "StateTable", _DYNAMIC} <= outputs.keys():
+    if missing := sorted({"IngressQueueUrl", "StateTable", _DYNAMIC} - outputs.keys()):
         raise NoAnswer(
-            f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
-            "StateTable; deploy it again, or name another with --stack"
+            f"the stack {stack} is not a whole Bucketcast: it lacks outputs "
+            f"({', '.join(missing)}); deploy it again, or name another with --stack"
         )
     targets = [DeployedTarget(**summary) for summary in _json_outputs(outputs, "Target")]
     attached = _json_outputs(outputs, _ATTACHMENTS)

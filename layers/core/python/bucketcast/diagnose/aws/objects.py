@@ -33,7 +33,10 @@ def event_of(bucket: str, key: str, version: str, facts: Fact, aws: Aws) -> Even
     except AwsError as error:
         if error.code not in _GONE:
             raise
-        raise BucketcastError(f"s3://{bucket}/{key} does not exist") from None
+        raise BucketcastError(
+            f"s3://{bucket}/{key} does not exist; if a mirror still has a row of it, `bucketcast "
+            f"reconcile {bucket} --target T --repair` removes that"
+        ) from None
     fields = event_fields(head)
     own = {each: fields.pop(each) for each in ("size", "etag", "storage_class")}
     modified = round(head["LastModified"].timestamp() * 1_000)

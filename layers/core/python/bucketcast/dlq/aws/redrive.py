@@ -76,7 +76,7 @@ class Mover:
     def run(
         self,
         move: Callable[[Sequence[Plan]], set[str]],
-        rate: int | None = None,
+        rate: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Result:
         """Move all chosen letters; `move` returns the ids of the letters that may be deleted.

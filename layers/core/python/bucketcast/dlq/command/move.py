@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,14 @@ from bucketcast.limits import SQS_CALL_MESSAGES
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 
+
+def _rate(text: str) -> float:
+    rate = float(text)
+    if not 0.1 <= rate <= 100_000:  # noqa: PLR2004 - `nan` is in no range
+        raise ValueError
+    return rate
+
+
 _limit = click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most."
 )
@@ -46,7 +55,7 @@ _limit = click.option(
     "--to", type=queue_name, metavar="TARGET", default="", help="Send to this target instead."
 )
 @click.option(
-    "--rate", type=click.IntRange(min=1), metavar="N", help="Events per second, on average."
+    "--rate", type=_rate, metavar="N", help="Events per second, on average: 0.1 to 100,000."
 )
 @_limit
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
@@ -57,7 +66,7 @@ def redrive(
     target: Chosen,
     *,
     to: str,
-    rate: int | None,
+    rate: float | None,
     limit: int | None,
     dry_run: bool,
     **options: Any,
@@ -81,7 +90,7 @@ def redrive(
     if dry_run:
         return _count(out, selection, wanted, destination, limit)
     # With a rate little is read at once: it is all sent at once, before the wait.
-    slowly = {"at_once": min(rate, SQS_CALL_MESSAGES)} if rate else {}
+    slowly = {"at_once": ceil(min(rate, SQS_CALL_MESSAGES))} if rate else {}
     with aws_errors(), open_reader(out, selection, "redriving", **slowly) as (reader, report):
         mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
