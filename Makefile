@@ -62,8 +62,8 @@ bench: setup servers ## measure the figures in benchmarks/README.md, except the 
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.price
-	$(RUN) -m benchmarks.profiles
 	$(RUN) -m benchmarks.pollers
+	$(RUN) -m benchmarks.scale
 
 ##@ change it
 setup: python ## install the development environment into .venv, .local and node_modules

@@ -4,32 +4,46 @@ Run: `python -m benchmarks.pollers`; it prints the dollars of a month, without w
 webhook in each profile at some rates.
 """
 
-import heapq
-import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import count
 from typing import NamedTuple
 from unittest.mock import patch
 
-from benchmarks.profiles import Case
+from benchmarks.scale.simulation import Queue, arrivals
+from bucketcast.config import load
 from bucketcast.cost import calls
+from bucketcast.cost.bill import Bill
 from bucketcast.cost.calls import BATCH_SECONDS, POLLERS, RECEIVE_SECONDS
+from bucketcast.cost.estimate import Load, estimate
 from bucketcast.limits import BATCH_MESSAGES, INGEST_WINDOW_MESSAGES, SQS_CALL_MESSAGES
 from bucketcast.terminal.output import plain
+
+
+class Case(NamedTuple):
+    """A profile, the window of ingest, and events a second."""
+
+    profile: str
+    window: int
+    rate: int
+
+    @property
+    def name(self) -> str:
+        window = f", window {self.window}s" if self.window else ""
+        return f"{self.profile}{window}, {self.rate:,}/s"
+
+    def bill(self) -> Bill:
+        """Return the bill of the case."""
+        hook = {"endpoint": "https://example.org/", "deploy": {"profile": self.profile}}
+        tables = {"notify_webhook": {"primary": hook}, "ingest": {"window": f"{self.window}s"}}
+        config = load(tables, {}, local=False)
+        return estimate(config, Load(events_a_day=self.rate * 86_400))
+
 
 CASES = tuple(
     Case(profile, 0, rate) for profile in ("latency", "throughput") for rate in (1, 10, 100, 1_000)
 )
-
-
-class Poller:
-    """Receives until its batch is full or its window is over, and waits for the function then."""
-
-    def __init__(self) -> None:
-        self.batch, self.opened = 0, 0.0
 
 
 class Seen(NamedTuple):
@@ -48,37 +62,17 @@ def simulate(
 
     A poller is busy for so many `seconds` with a batch.
     """
-    chance, number = random.Random(1), count()  # noqa: S311 - no secret
-    most = INGEST_WINDOW_MESSAGES if window else BATCH_MESSAGES
-    waiting = [Poller() for _ in range(POLLERS)]
-    busy: list[tuple[float, int, Poller]] = []
-    arrival = now = 0.0
-    queued = received = receives = batches = deletes = 0
-    while received < messages:
-        while arrival <= now:
-            queued, arrival = queued + 1, arrival + chance.expovariate(rate)
-        due = [each for each in waiting if each.batch and now >= each.opened + window]
-        for poller in due:
-            waiting.remove(poller)
-            batches, deletes = batches + 1, deletes - (-poller.batch // SQS_CALL_MESSAGES)
-            poller.batch = 0
-            heapq.heappush(busy, (now + seconds - RECEIVE_SECONDS, next(number), poller))
-        chance.shuffle(waiting)
-        while queued and waiting:
-            poller = waiting.pop()
-            poller.opened = poller.opened if poller.batch else now
-            taken = min(queued, SQS_CALL_MESSAGES)
-            queued, received, receives = queued - taken, received + taken, receives + 1
-            poller.batch += taken
-            heapq.heappush(busy, (now + RECEIVE_SECONDS, next(number), poller))
-        ends = [each.opened + window for each in waiting if each.batch]
-        now = min([arrival, *ends, *(busy[0][:1] if busy else ())])
-        while busy and busy[0][0] <= now:
-            poller = heapq.heappop(busy)[2]
-            full = poller.batch and (now >= poller.opened + window or poller.batch >= most)
-            poller.opened = now - window if full else poller.opened
-            waiting.append(poller)
-    return Seen(received / batches, receives / received, deletes / received)
+    queue = Queue(
+        arrivals(rate, messages / rate),
+        window=window,
+        most=INGEST_WINDOW_MESSAGES if window else BATCH_MESSAGES,
+        pollers=POLLERS,
+        seconds=lambda _: seconds - RECEIVE_SECONDS,
+    ).play()
+    batches = [len(call.messages) for call in queue.calls]
+    deletes = sum(-(-batch // SQS_CALL_MESSAGES) for batch in batches)
+    received = sum(batches)
+    return Seen(received / len(batches), len(queue.receives) / received, deletes / received)
 
 
 @contextmanager

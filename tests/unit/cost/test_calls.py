@@ -2,8 +2,7 @@
 
 import pytest
 
-from benchmarks.pollers import CASES, dollars, simulate
-from benchmarks.profiles import Case
+from benchmarks.pollers import CASES, Case, dollars, simulate
 from bucketcast.cost import calls
 
 

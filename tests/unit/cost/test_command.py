@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import profiles
-from benchmarks.profiles import Case
+from benchmarks.pollers import Case
 from tests.unit.conftest import Run, cells
 
 ROOT = Path(__file__).parents[3]
@@ -68,11 +67,6 @@ def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str
     assert expected in ran.err
 
 
-def test_the_docs_show_the_profiles_side_by_side() -> None:
-    text = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
-    assert f"$ python -m benchmarks.profiles\n{profiles.table()}```" in text
-
-
 def test_readme_says_what_the_example_costs_with_and_without_a_window(
     run: Run, tmp_path: Path
 ) -> None:
@@ -88,10 +82,8 @@ def test_readme_says_what_the_example_costs_with_and_without_a_window(
 def test_pages_say_what_the_model_says(run: Run) -> None:
     example = ("cost", "--file", str(EXAMPLE), "--events-per-day")
     idle = run(*example, "1", "--json").document["fixed_dollars_a_month"]
-    lone, many = (_an_event(each) for each in (Case("latency", 0, 1), Case("throughput", 0, 100)))
-    window = profiles.per_million(Case("latency", 1, 10).bill())["TOTAL"] * 25.92 + idle
+    window = Case("latency", 1, 10).bill().total(fixed=False) + idle
     said = {
-        "cost.md": f"An event takes {lone} at one per second, and {many} with `throughput` at a",
         "compared.md": f"[about ${idle:.0f} a month](cost.md) for one target",
         "compared.md ": f'Here they [cost](cost.md) ${window:.0f} with `[ingest] window = "1s"`',
         "dynamic-targets.md": "about $0.26 a month for polling, $0.40 for its secret and $0.30",
@@ -99,13 +91,3 @@ def test_pages_say_what_the_model_says(run: Run) -> None:
     for name, text in said.items():
         page = (ROOT / "docs" / name.strip()).read_text(encoding="utf-8")
         assert text in " ".join(page.split())
-
-
-def _an_event(case: Case) -> str:
-    bill = case.bill()
-    lines = [line for line in bill.lines if not line.fixed]
-    calls, units, logs = (
-        sum(line.units for line in lines if line.service == service) / bill.events
-        for service in ("SQS", "DynamoDB", "CloudWatch")
-    )
-    return f"{calls:.2f} SQS calls, {units:.2f} DynamoDB units and {logs * 1e9:.0f} bytes of logs"

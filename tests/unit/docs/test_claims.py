@@ -141,18 +141,18 @@ def test_architecture_names_those_who_may_import_commands_and_the_sdk() -> None:
         ),
         ("architecture.md", f"unpacks to over {limits.UNPACKED_BYTES // _KIB**2} MiB goes to"),
         ("architecture.md", f"or several of up to {limits.MESSAGE_BYTES // _KIB**2} MiB"),
-        ("architecture.md", f"asks for up to {limits.LONGEST_DELAY_SECONDS // 60} minutes"),
+        ("operations.md", f"asks for, up to {limits.LONGEST_DELAY_SECONDS // 60} minutes"),
         (
             "architecture.md",
             f"at most {round(limits.LONGEST_PAUSE_IN_ORDER_SECONDS / 60)} minutes, and nothing",
         ),
-        ("architecture.md", f"an alarm fires on day {limits.NEARLY_DROPPED_DAYS}."),
+        ("operations.md", f"From day {limits.NEARLY_DROPPED_DAYS} on the `…-waiting` alarm fires"),
         ("architecture.md", f"SQS would move a message after {limits.MAX_RECEIVES:,} receives"),
         (
             "architecture.md",
             f"without a reason. After {limits.RENEW_AFTER_RECEIVES} it is sent again",
         ),
-        ("architecture.md", f"until {limits.LONGEST_LIFE_DAYS} days after the event happened"),
+        ("dead-letters.md", f"until {limits.LONGEST_LIFE_DAYS} days after they happened"),
         (
             "architecture.md",
             f"come back within {limits.SHORTEST_VISIBILITY_SECONDS} seconds, or, if it ran for",

@@ -39,7 +39,7 @@ TYPED: Final = re.compile(r"^\$ (.*(?:(?<=\\)\n.*|\n> .*)*)", re.MULTILINE)
 PROGRAMS: Final = (
     *("aws", "bucketcast", ".venv/bin/bucketcast", "make", "python", ".venv/bin/python"),
     *(".venv/bin/pytest", "localstack/spark-submit", "node_modules/.bin/cdk"),
-    *("awslocal", "cat", "cdklocal", "cp", "curl", "git", "mc", "sleep", "tee", "unzip"),
+    *("cat", "cp", "curl", "git", "mc", "sleep", "tee", "unzip"),
 )
 # Programs of a pipeline record at the same time, so each does it by one write.
 RECORD: Final = r"""{ local IFS=$'\037'; printf '%s\037\036' "$*" >> called; echo VALUE; }"""
