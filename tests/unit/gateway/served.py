@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSRequest
@@ -59,13 +59,13 @@ class Stopping(Server):
 
 
 @contextmanager
-def served(**settings: Any) -> Iterator[tuple[int, Callable[[], float]]]:
+def served(listen: Any = None, **settings: Any) -> Iterator[tuple[int, Callable[[], float]]]:
     """Yield the gateway's port, and a function that stops it and returns the seconds of that."""
     s3 = ThreadingHTTPServer(("127.0.0.1", 0), AtS3)
     s3.daemon_threads = True
     proxy = Proxy(f"http://127.0.0.1:{s3.server_port}", "us-east-1", credentials)
     app = application(proxy)
-    app.state.listen = SimpleNamespace(close=lambda: None)
+    app.state.listen = listen or Mock()
     configuration = configure(app)
     for name, value in settings.items():
         setattr(configuration, name, value)

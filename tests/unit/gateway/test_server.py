@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from email.utils import parsedate_to_datetime
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import pytest
 from uvicorn.server import ServerState
@@ -30,6 +30,13 @@ def test_each_response_has_one_date_which_is_the_gateways() -> None:
         dates = [dates_of(port, "/images", {}), dates_of(port, "/images", SIGNED)]
     assert [(status, len(found)) for status, found in dates] == [(403, 1), (200, 1)]
     assert all(parsedate_to_datetime(date).year > 2020 for _, found in dates for date in found)
+
+
+def test_listeners_are_kept_from_its_start_and_end_with_it() -> None:
+    listen = Mock()
+    with served(listen) as (port, _):
+        dates_of(port, "/images", {})
+    assert listen.mock_calls == [call.keep(), call.close()]
 
 
 BODY = b"x" * 2_000_000

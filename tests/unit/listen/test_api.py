@@ -219,6 +219,21 @@ async def test_a_client_gets_an_error_if_the_gateway_was_suspended(
         await answer(listen, Client())
 
 
+async def test_listeners_of_the_gateway_before_are_swept_if_nobody_listens_again(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ingest would read them for ever, and their queues would stay."""
+    monkeypatch.setattr(api, "RENEWAL_SECONDS", 0.01)
+    monkeypatch.setattr(api, "_SWEEP_SECONDS", 0.02)
+    deployment.listeners.renew()
+    deployment.listeners.acquire(FILTER)
+    deployment.listen().keep()
+    await asyncio.sleep(0.1)
+    assert deployment.held() == [True]
+    deployment.clock_offset += LEASE_SECONDS + KEEP_SECONDS + 1
+    await wait_until(lambda: not deployment.held())
+
+
 async def test_a_call_on_lambda_gets_one_response(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

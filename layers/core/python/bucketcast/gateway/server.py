@@ -76,7 +76,11 @@ def allow_open_files() -> None:
 
 
 class Server(uvicorn.Server):
-    """A server that does not wait for endless streams when it stops."""
+    """A server that sweeps listeners from its start, and does not wait for streams to stop."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.config.app.state.listen.keep()  # type: ignore[union-attr]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.config.app.state.listen.close()  # type: ignore[union-attr]

@@ -86,6 +86,14 @@ class Listen:
         """Return the handler of a call; None if it is no listen call."""
         return self._answer if request.is_listen_call(call) else None
 
+    def keep(self) -> None:
+        """Renew the lease and sweep, while there are streams or listeners.
+
+        When a gateway starts, there may be listeners of the one before.
+        """
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew_periodically())
+
     def close(self) -> None:
         """End all streams; clients may resume at another gateway within a minute."""
         self._closed = True
@@ -121,12 +129,10 @@ class Listen:
             raise S3Error("EventsLost", str(error)) from None
 
     async def _hold_lease(self) -> None:
-        """Renew the lease, now and periodically."""
+        """Renew the lease, unless it was renewed a moment ago."""
         async with self._lease_lock:
             if time.monotonic() - self._renewed_at > RENEWAL_SECONDS:
                 await self._renew_lease()
-        if self._renewal is None or self._renewal.done():
-            self._renewal = asyncio.create_task(self._renew_periodically())
 
     async def _renew_lease(self) -> None:
         renewed_at, streams = time.monotonic(), dict(self._streams)
@@ -179,6 +185,7 @@ class Listen:
             self._queue(listener), _body_writer(send), keep_alive(ping), may_see=may_see
         )
         self._streams[stream] = listener.id
+        self.keep()
         if self._closed:
             stream.end()
         disconnect = asyncio.ensure_future(admitted.body.wait_for_disconnect())
