@@ -10,8 +10,8 @@ from confluent_kafka import KafkaError
 
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.settings import options
-from bucketcast.targets.kafka import Target, health
-from bucketcast.targets.kafka.health import BrokerHealth
+from bucketcast.targets.kafka import Target
+from bucketcast.targets.kafka.errors import GRACE, BrokerHealth
 
 REFUSED = KafkaError(
     KafkaError._TRANSPORT,
@@ -58,7 +58,7 @@ def test_brokers_that_are_all_down_are_given_up_soon(brokers: BrokerHealth, cloc
     for error in (REFUSED, ALL_DOWN):
         brokers.record(error)
     assert not brokers.should_give_up, "the name may have another address"
-    clock.now += health.GRACE + 0.1
+    clock.now += GRACE + 0.1
     assert brokers.should_give_up
     assert type(brokers.error()) is NotConnected
     assert str(brokers.error()).startswith(
@@ -74,7 +74,7 @@ def test_end_of_an_idle_connection_is_no_failure(brokers: BrokerHealth, clock: C
     assert not brokers.should_give_up
     brokers.record(REFUSED)
     assert not brokers.should_give_up
-    clock.now += health.GRACE + 0.1
+    clock.now += GRACE + 0.1
     assert brokers.should_give_up
 
 

@@ -10,15 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 from bucketcast import __version__
+from bucketcast.targets.amqp import protocol
 from bucketcast.targets.amqp.address import Address
 from bucketcast.targets.amqp.batch import Confirms
-from bucketcast.targets.amqp.protocol import (
-    CHANNEL,
-    FrameEncoder,
-    FrameReader,
-    Message,
-    encode_method,
-)
 from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import CONNECT_SECONDS, sockets, tls
 from bucketcast.targets.base.answers import Refusal
@@ -57,9 +51,9 @@ class Client:
         context = tls.context(settings) if address.encrypted else None
         deadline = time.monotonic() + CONNECT_SECONDS
         self._socket = sockets.connect(address.host, address.port, deadline, context)
-        self._reader = FrameReader(self._socket)
+        self._reader = protocol.FrameReader(self._socket)
         try:
-            self._encoder = FrameEncoder(settings, self._log_in(address))
+            self._encoder = protocol.FrameEncoder(settings, self._log_in(address))
         except BaseException:
             self._socket.close()
             raise
@@ -74,7 +68,7 @@ class Client:
 
     def publish(
         self,
-        messages: Iterable[Message],
+        messages: Iterable[protocol.Message],
         confirms: Confirms,
         timeout: float,
         *,
@@ -151,8 +145,8 @@ class Client:
         self._send_method(spec.Connection.TuneOk(tune.channel_max, frame_max, HEARTBEAT), deadline)
         self._send_method(spec.Connection.Open(address.vhost), deadline)
         self._expect("Connection.OpenOk", deadline)
-        self._send_method(spec.Channel.Open(), deadline, CHANNEL)
-        self._send_method(spec.Confirm.Select(), deadline, CHANNEL)
+        self._send_method(spec.Channel.Open(), deadline, protocol.CHANNEL)
+        self._send_method(spec.Confirm.Select(), deadline, protocol.CHANNEL)
         self._expect("Confirm.SelectOk", deadline)
         return frame_max
 
@@ -165,7 +159,7 @@ class Client:
             raise BlockedError(f"the broker accepts no messages: {self._blocked}", "blocked")
 
     def _send_method(self, method: Any, deadline: float, channel: int = 0) -> None:
-        self._send(encode_method(method, channel), deadline)
+        self._send(protocol.encode_method(method, channel), deadline)
 
     def _send(self, data: bytes, deadline: float) -> None:
         try:
@@ -223,7 +217,7 @@ class Client:
         deadline = time.monotonic() + CLOSE_SECONDS
         with suppress(OSError):
             if error.channel_only:
-                self._send_method(spec.Channel.CloseOk(), deadline, CHANNEL)
+                self._send_method(spec.Channel.CloseOk(), deadline, protocol.CHANNEL)
             else:
                 self._send_method(spec.Connection.CloseOk(), deadline)
         if not error.channel_only:

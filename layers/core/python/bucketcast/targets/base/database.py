@@ -15,7 +15,6 @@ from bucketcast.settings.types import Secret
 from bucketcast.targets.base import iam, options
 from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pattern
 
-EXAMPLE: Final = "arn:aws:rds-db:eu-west-1:111122223333:dbuser:db-ABCDEFGHIJKL01234/bucketcast"
 LAST_PORT: Final = 65_535
 ROW: Final = "alter the column, constraint, policy or trigger of the table that refuses it"
 OTHER_INDEX: Final = "drop the table's other unique index"
@@ -49,7 +48,7 @@ class Database(IamLogin):
     iam_resource: str = option(
         "with auth = iam, the ARN of the database user, with the resource id, not the name",
         default="",
-        example=EXAMPLE,
+        example="arn:aws:rds-db:eu-west-1:111122223333:dbuser:db-ABCDEFGHIJKL01234/bucketcast",
     )
     login_key: ClassVar[str]
     """The option that holds the whole login."""
@@ -59,7 +58,6 @@ class Database(IamLogin):
     iam_pattern: ClassVar[re.Pattern[str]] = arn_pattern(
         "rds-db", r"dbuser:(?P<database>(?:db|cluster|prx)-[A-Za-z0-9]+)/(?P<user>[^/*?\s]+)"
     )
-    iam_example: ClassVar[str] = EXAMPLE
 
     def login_errors(self) -> Iterator[options.ValidationError]:
         """Yield the errors in combinations of this class's options."""

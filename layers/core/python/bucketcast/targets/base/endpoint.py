@@ -13,9 +13,18 @@ from bucketcast.targets.base.options import Tls
 
 SECONDS = 5.0
 _DAY = 86_400
-_EXPIRED, _NOT_YET, _OTHER_NAMES = 10, 9, (62, 64)
-_UNKNOWN_ISSUER = (2, 18, 19, 20, 21)
-"""OpenSSL's codes for a chain without a trusted root."""
+_CERTIFICATE_HINTS = {
+    9: "wait, or issue a new one: it is not valid yet; check the server's clock too",
+    10: "renew the server's certificate and load it; the waiting events are then sent",
+    **dict.fromkeys(
+        (2, 18, 19, 20, 21),
+        "set cert_authority to the CA that signed it; the server must send intermediates",
+    ),
+    **dict.fromkeys(
+        (62, 64), "use a host name that is in the certificate, or issue one with this name"
+    ),
+}
+"""By OpenSSL's codes for what is wrong with a certificate."""
 
 
 def _no_upgrade(_: socket.socket) -> None:
@@ -83,7 +92,9 @@ class Endpoint(NamedTuple):
             with connecting.encrypt(line, context, self.host) as encrypted:
                 version, certificate = encrypted.version(), encrypted.getpeercert()
         except ssl.SSLCertVerificationError as error:
-            raise self._certificate_error(error) from None
+            hint = _CERTIFICATE_HINTS.get(error.verify_code, "replace the server's certificate")
+            fault = f"{self}: its certificate is refused: {error.verify_message}"
+            raise FaultError(fault, hint) from None
         except (OSError, ValueError) as error:
             hint = "check that the port speaks TLS, or switch TLS off in the settings"
             raise FaultError(f"{self}: no TLS: {error}", hint) from None
@@ -113,20 +124,6 @@ class Endpoint(NamedTuple):
                 "its subnets, routes and security groups; then host and port in the settings"
             )
             raise FaultError(f"{self} does not answer: {error}", hint) from None
-
-    def _certificate_error(self, error: ssl.SSLCertVerificationError) -> "FaultError":
-        code = error.verify_code
-        if code == _EXPIRED:
-            hint = "renew the server's certificate and load it; the waiting events are then sent"
-        elif code == _NOT_YET:
-            hint = "wait, or issue a new one: it is not valid yet; check the server's clock too"
-        elif code in _OTHER_NAMES:
-            hint = "use a host name that is in the certificate, or issue one with this name"
-        elif code in _UNKNOWN_ISSUER:
-            hint = "set cert_authority to the CA that signed it; the server must send intermediates"
-        else:
-            hint = "replace the server's certificate"
-        return FaultError(f"{self}: its certificate is refused: {error.verify_message}", hint)
 
 
 def receive_exactly(line: socket.socket, count: int) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from bucketcast.errors import NotAuthorized
+from bucketcast.settings.options import options_of
 from bucketcast.targets.base.options import ValidationError, is_reference, reference_errors
 
 HINT: Final = (
@@ -39,7 +40,6 @@ class IamLogin:
     iam_resource: str
     iam_pattern: ClassVar[re.Pattern[str]]
     """The pattern of `iam_resource`, made by `arn_pattern`."""
-    iam_example: ClassVar[str]
 
     @property
     def by_iam(self) -> bool:
@@ -55,7 +55,7 @@ class IamLogin:
         """
         match = self.iam_pattern.fullmatch(self.iam_resource)
         if not match:
-            raise NotAuthorized(f"iam_resource is not an ARN such as {self.iam_example}")
+            raise NotAuthorized(f"iam_resource is not an ARN such as {_example(self)}")
         return match
 
     def iam_rights(self) -> Sequence[Right]:
@@ -81,13 +81,17 @@ def errors(settings: Any, *, passwords: Sequence[str]) -> Iterator[ValidationErr
 
 
 def _resource_errors(settings: IamLogin) -> Iterator[ValidationError]:
-    arn, example = settings.iam_resource, settings.iam_example
+    arn, example = settings.iam_resource, _example(settings)
     if not arn:
         yield "iam_resource", "missing", f"auth = iam needs an ARN, for example {example}"
     elif is_reference(arn):
         yield from reference_errors(settings, "iam_resource")
     elif not settings.iam_pattern.fullmatch(arn):
         yield "iam_resource", f"found {arn!r}", f"allowed is an ARN such as {example}"
+
+
+def _example(settings: IamLogin) -> str:
+    return options_of(type(settings))["iam_resource"].example
 
 
 def arn_pattern(service: str, resource: str) -> re.Pattern[str]:

@@ -89,7 +89,7 @@ class Mirror(Target):
 
     @abc.abstractmethod
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        """Return the current state of each path; paths without any state are left out.
+        """Return the current states of up to 500 paths; those without any state are left out.
 
         Raises:
             DeliveryError: the target cannot be queried.

@@ -6,7 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from threading import Event, Timer
 from typing import Any
 
@@ -87,9 +87,31 @@ class LibraryConnection:
         """Return False if the server closed it: there is no other input between statements."""
         return not select.select([self._line], [], [], 0)[0]
 
-    def close_after(self, seconds: float) -> AbstractContextManager[None]:
-        """Close the connection if the server has not finished after `seconds`."""
-        return close_after(seconds, self._line)
+    @contextmanager
+    def close_after(self, seconds: float) -> Iterator[None]:
+        """Close the connection if the server has not finished after `seconds`.
+
+        Raises:
+            TimedOut: the body failed because of that.
+        """
+        expired = Event()
+
+        def shut_down() -> None:
+            expired.set()
+            with suppress(OSError):
+                self._line.shutdown(socket.SHUT_RDWR)
+
+        timer = Timer(seconds, shut_down)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except Exception:
+            if expired.is_set():
+                raise TimedOut(f"no answer within {seconds:g} s") from None
+            raise
+        finally:
+            timer.cancel()
 
     def rollback(self) -> None:
         """End the transaction."""
@@ -101,33 +123,6 @@ class LibraryConnection:
         with suppress(Exception):
             self._client.close()
         self._line.close()
-
-
-@contextmanager
-def close_after(seconds: float, line: socket.socket) -> Iterator[None]:
-    """Close the connection after `seconds`, for a client library without such a time-out.
-
-    Raises:
-        TimedOut: the body failed because of that.
-    """
-    expired = Event()
-
-    def shut_down() -> None:
-        expired.set()
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
-
-    timer = Timer(seconds, shut_down)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except Exception:
-        if expired.is_set():
-            raise TimedOut(f"no answer within {seconds:g} s") from None
-        raise
-    finally:
-        timer.cancel()
 
 
 def connect(

@@ -71,10 +71,6 @@ class Target(Mirror):
         self._lock = Lock()
 
     @property
-    def max_send_seconds(self) -> float:
-        return SEND_SECONDS + base.CONNECT_SECONDS + self.timeout
-
-    @property
     def where(self) -> str:
         return f"{where(self.settings.url)}, index {self.settings.index}"
 

@@ -102,9 +102,10 @@ def find(requests: Requests, index: str, form: str) -> Names:
         return Names(guard, index)
     layouts = (layout for layout in (index_layout, guard_layout) if layout)
     format_ = next((layout.format for layout in layouts if layout.format), "")
-    ids = [] if format_ or index_layout is None else _ids(requests, index)
-    if ids:
-        format_ = "namespace" if any(map(is_plain, ids)) else "access"
+    if index_layout and not format_:  # we did not create it: some of its ids tell
+        sample = _search(requests, index, {"size": SAMPLE_SIZE, "_source": False})
+        if sample:
+            format_ = "namespace" if any(is_plain(hit.id) for hit in sample) else "access"
     if format_ and format_ != form:
         raise Retryable(
             f"index {index} is in the format {format_}: set format to it, or index to another "
@@ -191,12 +192,6 @@ def _create(requests: Requests, index: str, mappings: dict[str, Any], layout: La
         and b"resource_already_exists_exception" not in response.body
     ):
         raise Retryable(f"index {index} cannot be created: {response.body[:1000].decode()}")
-
-
-def _ids(requests: Requests, index: str) -> list[str]:
-    """Return some ids of an index that we did not create."""
-    query = {"size": SAMPLE_SIZE, "_source": False}
-    return [hit.id for hit in _search(requests, index, query)]
 
 
 def _search(requests: Requests, index: str, query: dict[str, Any]) -> list[Hit]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from bucketcast.display import redacted_url
@@ -12,7 +12,6 @@ from bucketcast.settings.types import LoginUrl, Secret
 from bucketcast.targets.base import iam, options
 
 GUARD = "-guard"
-IAM_EXAMPLE: Final = "arn:aws:es:eu-west-1:111122223333:domain/events"
 _METHODS = ("Delete", "Get", "Post", "Put")
 _MAX_NAME = 255
 _is_name = re.compile(r"(?![-_+])(?!\.{1,2}\Z)[^A-Z\\/*?\"<>| ,#:]+").fullmatch
@@ -43,13 +42,12 @@ class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin)
     iam_resource: str = option(
         "with auth = iam, the ARN of the OpenSearch domain or serverless collection",
         default="",
-        example=IAM_EXAMPLE,
+        example="arn:aws:es:eu-west-1:111122223333:domain/events",
     )
     iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "(?P<service>(?P<domain>es)|aoss)",
         r"(?P<type>(?(domain)domain|collection))/(?P<name>[a-z0-9-]+)",
     )
-    iam_example: ClassVar[str] = IAM_EXAMPLE
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from _url_errors(self)

@@ -24,7 +24,6 @@ from bucketcast.targets.elasticsearch.index import Names
 MAX_SLICES = 1024
 """An index's default limit."""
 DOCUMENTS_PER_PAGE = 2000
-DOCUMENTS_PER_READ = 500
 _KEPT = "5m"
 """The time for which a scroll waits for the request of its next page."""
 _BUCKET = "Records.s3.bucket.name"
@@ -83,15 +82,6 @@ def read_states(
     new_requests: _NewRequests, names: Names, paths: Sequence[str]
 ) -> dict[str, MergedState]:
     """Return the merged states of these paths, from their documents and the guard."""
-    states: dict[str, MergedState] = {}
-    for start in range(0, len(paths), DOCUMENTS_PER_READ):
-        states |= _read_batch(new_requests, names, paths[start : start + DOCUMENTS_PER_READ])
-    return states
-
-
-def _read_batch(
-    new_requests: _NewRequests, names: Names, paths: Sequence[str]
-) -> dict[str, MergedState]:
     ids = [document_id(path) for path in paths]
     guarding = _fetch(new_requests, names.guard, ids)
     visible = _fetch(new_requests, names.visible, ids)

@@ -35,14 +35,7 @@ from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka.answers import ANSWERS
-from bucketcast.targets.kafka.client import (
-    CLOSE_SECONDS,
-    Client,
-    Headers,
-    Message,
-    check_login,
-    check_topic,
-)
+from bucketcast.targets.kafka.client import CLOSE_SECONDS, Client, Headers, Message, check
 from bucketcast.targets.kafka.errors import ended
 from bucketcast.targets.kafka.settings import KafkaSettings
 
@@ -119,10 +112,10 @@ class Target(base.Connected[Client]):
         return [base.Endpoint.of(broker, 9092, context) for broker in settings.brokers]
 
     def login(self) -> None:
-        check_login(self.settings, self.timeout, self.where)
+        check(self.settings, self.timeout, self.where, topic=False)
 
     def probe(self) -> None:
-        check_topic(self.settings, self.timeout, self.where)
+        check(self.settings, self.timeout, self.where, topic=True)
 
     def _write(
         self, events: Sequence[Event], indexes: Sequence[int], batch_bytes: int

@@ -1,19 +1,19 @@
 """A producer of librdkafka, which sends a batch or withdraws it with the reason."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import DeliveryError, NotAuthorized, TimedOut
 from bucketcast.targets.base import CONNECT_SECONDS
+from bucketcast.targets.kafka.answers import RIGHTS
 from bucketcast.targets.kafka.configuration import TokenProvider, configuration, create_client
-from bucketcast.targets.kafka.errors import missing_rights, refusal, unconfirmed, unled
-from bucketcast.targets.kafka.health import BrokerHealth
+from bucketcast.targets.kafka.errors import BrokerHealth, refusal, unled
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -185,7 +185,10 @@ class Client:
             return unled(self._health.where)
         if self._health.has_error:
             return self._health.error()
-        return unconfirmed(self._timeout, self._health.where)
+        return TimedOut(  # a broker may have it
+            f"{self._health.where}: not confirmed within {self._timeout:g} s; is a broker "
+            "overloaded, or are fewer replicas in sync than min.insync.replicas requires?"
+        )
 
 
 def _record_error(
@@ -194,69 +197,36 @@ def _record_error(
     refused[index] = error
 
 
-def check_topic(settings: KafkaSettings, timeout: float, where: str) -> None:
-    """Check that the topic exists, and that the user may write to it.
+def check(settings: KafkaSettings, timeout: float, where: str, *, topic: bool) -> None:
+    """Check that a broker answers and accepts the login, and that the user may write to the topic.
+
+    Without `topic` only the former is checked.
 
     Raises:
-        DeliveryError: one of both is not so, or no broker answers.
+        DeliveryError: it is not so.
     """
-    from confluent_kafka import TopicCollection  # noqa: PLC0415 - see targets.base
-    from confluent_kafka.admin import (  # type: ignore[attr-defined]  # noqa: PLC0415
-        AclOperation,
-    )
-
-    topic = _query(
-        settings,
-        timeout,
-        where,
-        lambda client, seconds: client.describe_topics(
-            TopicCollection([settings.topic]),
-            include_authorized_operations=True,
-            request_timeout=seconds,
-        )[settings.topic],
-    )
-    rights = topic.authorized_operations
-    if rights and AclOperation.WRITE not in rights:
-        raise missing_rights(where)
-
-
-def check_login(settings: KafkaSettings, timeout: float, where: str) -> None:
-    """Check that a broker answers and accepts the login.
-
-    Raises:
-        DeliveryError: none does.
-    """
-    _query(
-        settings,
-        timeout,
-        where,
-        lambda client, seconds: client.describe_cluster(request_timeout=seconds),
-    )
-
-
-def _query(
-    settings: KafkaSettings, timeout: float, where: str, call: Callable[[Any, float], Any]
-) -> Any:
-    """Return the result of a call of librdkafka's administrator.
-
-    Raises:
-        DeliveryError: no broker answers, or the brokers refuse it.
-    """
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - as above
+    from confluent_kafka import KafkaException, TopicCollection  # noqa: PLC0415 - see targets.base
+    from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]  # noqa: PLC0415
 
     health = BrokerHealth(settings, where)
     client = create_client(AdminClient, configuration(settings, timeout, batch_bytes=1), health)
     seconds = min(timeout, CONNECT_SECONDS)
     deadline = time.monotonic() + seconds
+    options = {"include_authorized_operations": topic, "request_timeout": seconds}
     try:
-        future = call(client, seconds)
+        if topic:
+            topics = TopicCollection([settings.topic])
+            future = client.describe_topics(topics, **options)[settings.topic]
+        else:
+            future = client.describe_cluster(**options)
         while not future.done():
             client.poll(PROBE_STEP)
             if health.should_give_up or time.monotonic() > deadline:
                 raise health.error()
-        return future.result()
+        rights = future.result().authorized_operations
     except KafkaException as error:
         raise refusal(error.args[0], settings, where) from None
     finally:
         del client  # else it retries for as long as a traceback of the error refers to it
+    if rights and AclOperation.WRITE not in rights:
+        raise NotAuthorized.hinted(where, RIGHTS, ": ")

@@ -4,6 +4,7 @@ Source of the tokens: "IAM access control" of the developer guide of MSK and MSK
 clients with SASL OAUTHBEARER.
 """
 
+import re
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
@@ -14,14 +15,14 @@ from bucketcast import __version__
 from bucketcast.aws import iam_login
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.targets.base import CONNECT_SECONDS, Endpoint, connecting, tls
-from bucketcast.targets.kafka.errors import invalid_options
-from bucketcast.targets.kafka.health import BrokerHealth
+from bucketcast.targets.kafka.errors import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 LARGEST_MESSAGE = 65 * 1024 * 1024
 """Bytes: more than any event takes, and less than brokers take in one request by default."""
 T = TypeVar("T")
 _MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA-512"}
+_creation_prefix = re.compile(r"^Failed to create [a-z ]+: ")
 _TOKEN_QUERY = {"Action": "kafka-cluster:Connect"}
 
 
@@ -85,7 +86,11 @@ def create_client(
         try:
             return client_class({**options, "error_cb": health.record})
         except KafkaException as error:
-            raise invalid_options(error, health.where) from None
+            message = _creation_prefix.sub("", error.args[0].str())
+            if message.startswith(("ssl.", "failed to read")):
+                certificates = "cert_authority, client_tls_cert or client_tls_key"
+                message = f"{certificates} cannot be used: {message}"
+            raise NotConnected(f"{health.where}: {message}") from None
 
 
 def configuration(settings: KafkaSettings, timeout: float, batch_bytes: int) -> dict[str, Any]:

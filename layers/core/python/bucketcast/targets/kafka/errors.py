@@ -1,44 +1,24 @@
-"""Errors of librdkafka as delivery errors, by the list of `answers`."""
+"""Errors of librdkafka as delivery errors, and what they say about the brokers' health."""
 
+import math
 import re
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
+from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.targets.base import Endpoint, iam
-from bucketcast.targets.kafka.answers import ANSWERS, RIGHTS
+from bucketcast.targets.kafka.answers import ANSWERS
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
+GRACE = 0.5
+"""Seconds after a failure in which a broker may answer: a name can have several addresses."""
 _advertised = re.compile(r"(?:\w+://)?([^/\s]+)/\d+: ").match
 """The address before a broker's number: it was not configured, but a broker's answer has it."""
-_creation_prefix = re.compile(r"^Failed to create [a-z ]+: ")
 _timing_suffix = re.compile(r" \(after \d+ms in state \w+.*\)$")
-
-
-def unreachable(name: str, last_error: str, settings: KafkaSettings, where: str) -> DeliveryError:
-    """Return the delivery error if no broker can be used; without an answer both are ""."""
-    text = _timing_suffix.sub("", last_error)
-    known = {str(Endpoint.of(broker, 9092)) for broker in settings.brokers}
-    told = _advertised(text)
-    code = "advertised" if told and told[1] not in known else name or "_TIMED_OUT"
-    text = text.replace("/bootstrap:", ":") or "no broker answers, or none answers as Kafka does"
-    return _error(where, text, ("unreachable", code), settings)
-
-
-def unconfirmed(seconds: float, where: str) -> TimedOut:
-    """Return the error for withdrawn events, which a broker may have."""
-    return TimedOut(
-        f"{where}: not confirmed within {seconds:g} s; is a broker overloaded, or are fewer "
-        "replicas in sync than min.insync.replicas requires?"
-    )
-
-
-def missing_rights(where: str) -> NotAuthorized:
-    """Return the error for a topic that the user may not write to."""
-    return NotAuthorized.hinted(where, RIGHTS, ": ")
 
 
 def refusal(
@@ -80,10 +60,64 @@ def unled(where: str) -> Retryable:
     )
 
 
-def invalid_options(error: Exception, where: str) -> NotConnected:
-    """Return the delivery error for options that librdkafka refuses."""
-    message = _creation_prefix.sub("", error.args[0].str())
-    if message.startswith(("ssl.", "failed to read")):
-        options = "cert_authority, client_tls_cert or client_tls_key"
-        message = f"{options} cannot be used: {message}"
-    return NotConnected(f"{where}: {message}")
+class BrokerHealth:
+    """The errors since a broker's last answer.
+
+    librdkafka retries forever, and a message's own error is only "timed out". The end of an
+    established connection is no failure: librdkafka reopens it, and often it was only idle.
+    """
+
+    def __init__(self, settings: KafkaSettings, where: str) -> None:
+        self.where = where
+        self._settings = settings
+        self._last_name = self._last_error = ""
+        self._login_failed = False
+        self._is_new = True
+        self._all_are_down = False
+        self._failing_since = math.inf
+        self.fatal: KafkaError | None = None
+        """What ended the producer for good; later calls of it no longer say what."""
+
+    def record(self, error: "KafkaError") -> None:
+        """Record an error that librdkafka reports, of a broker or of its own."""
+        if error.fatal():
+            self.fatal = error
+            return
+        message = error.str()
+        if error.name() == "_ALL_BROKERS_DOWN":
+            self._all_are_down = True
+            if not self._is_new:
+                return
+        elif "in state UP" in message:
+            return
+        else:
+            self._last_name, self._last_error = error.name(), message
+            self._login_failed = self._login_failed or error.name() == "_AUTHENTICATION"
+        self._failing_since = min(self._failing_since, time.monotonic())
+
+    def reset(self) -> None:
+        """Forget all errors, as a broker has answered."""
+        self._last_name = self._last_error = ""
+        self._login_failed = False
+        self._is_new = self._all_are_down = False
+        self._failing_since = math.inf
+
+    @property
+    def has_error(self) -> bool:
+        """True if any error was recorded."""
+        return bool(self._last_error) or self.should_give_up
+
+    @property
+    def should_give_up(self) -> bool:
+        """True if retrying is useless, or no broker has answered within `GRACE`."""
+        late = time.monotonic() - self._failing_since > GRACE
+        return self._login_failed or (self._all_are_down and late)
+
+    def error(self) -> DeliveryError:
+        """Return the delivery error for the last recorded error; without one no broker answers."""
+        text = _timing_suffix.sub("", self._last_error)
+        known = {str(Endpoint.of(broker, 9092)) for broker in self._settings.brokers}
+        told = _advertised(text)
+        code = "advertised" if told and told[1] not in known else self._last_name or "_TIMED_OUT"
+        text = text.replace("/bootstrap:", ":") or "no broker answers, or none as Kafka does"
+        return _error(self.where, text, ("unreachable", code), self._settings)

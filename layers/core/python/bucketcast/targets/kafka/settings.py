@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 from bucketcast.settings.options import option, unused
 from bucketcast.settings.types import Csv, Duration, OnOff, Pem, Secret, SecretPem, address
@@ -11,9 +11,6 @@ from bucketcast.targets.base import iam, options
 
 LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}
 """The highest level of each codec in librdkafka."""
-IAM_EXAMPLE: Final = (
-    "arn:aws:kafka:eu-west-1:111122223333:cluster/events/01234567-89ab-cdef-0123-456789abcdef-1"
-)
 _topic = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 
 
@@ -34,12 +31,14 @@ class KafkaSettings(options.Common, iam.IamLogin):
     )
     auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
-        "with auth = iam, the ARN of the MSK cluster", default="", example=IAM_EXAMPLE
+        "with auth = iam, the ARN of the MSK cluster",
+        default="",
+        example="arn:aws:kafka:eu-west-1:111122223333:cluster/events/"
+        "01234567-89ab-cdef-0123-456789abcdef-1",
     )
     iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "kafka", r"cluster/(?P<cluster>[A-Za-z0-9-]+/[A-Za-z0-9-]+)"
     )
-    iam_example: ClassVar[str] = IAM_EXAMPLE
     tls: OnOff = option("whether the connection is encrypted", default="off")
     tls_skip_verify: OnOff = option(
         "accept any certificate of the brokers; for tests only", default="off"

@@ -45,7 +45,7 @@ per key, as keys may contain `+` and `#`, which topic names must not.
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
@@ -109,10 +109,11 @@ class Target(base.Connected[Client]):
         """
         where = self.where
         with self._connection() as client:
-            encode = self._publish_encoder(client.level)
+            topic, qos, kind = self.settings.topic, int(self.settings.qos), self.shape.content_type
+            encode = publish_encoder(client.level, topic, qos, kind, self._user_properties)
             batch = Batch(events, self.shape.message, encode, lambda e: ANSWERS.of(e, where))
             try:
-                batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
+                batch.send(client, qos, time.monotonic() + self.timeout)
             except self._raised() as error:
                 batch.fail(batch.unconfirmed, self._answer(error))
                 self._drop()
@@ -134,11 +135,6 @@ class Target(base.Connected[Client]):
         # Over the open connection: another one with the same id would replace it.
         with self._connection() as client:
             client.ping(time.monotonic() + self.timeout)
-
-    def _publish_encoder(self, level: int) -> Callable[[int, Event, bytes], bytes]:
-        settings, content_type = self.settings, self.shape.content_type
-        qos = int(settings.qos)
-        return publish_encoder(level, settings.topic, qos, content_type, self._user_properties)
 
     def _user_properties(self, event: Event) -> dict[str, str]:
         return {"event-id": event.id, **super().headers(event)}

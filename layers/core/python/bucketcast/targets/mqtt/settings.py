@@ -16,7 +16,6 @@ MAX_KEEP_ALIVE = "65535s"
 MAX_ID_3_1 = 23
 RANDOM_BYTES = 6
 """Random bytes at the end of the client id, two hex digits each."""
-IAM_EXAMPLE = "arn:aws:iot:eu-west-1:111122223333:topic/bucketevents"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +31,11 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     password: Secret = option("the password of the user", default="")
     auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
-        "with auth = iam, the ARN of the topic in AWS IoT Core", default="", example=IAM_EXAMPLE
+        "with auth = iam, the ARN of the topic in AWS IoT Core",
+        default="",
+        example="arn:aws:iot:eu-west-1:111122223333:topic/bucketevents",
     )
     iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern("iot", "topic/(?P<topic>[^*?]+)")
-    iam_example: ClassVar[str] = IAM_EXAMPLE
     keep_alive_interval: Duration = option(
         "how long a connection may be idle; 0s means 10s",
         default="0s",

@@ -8,16 +8,7 @@ with Signature Version 4 of IoT Core's documentation.
 from http.client import SWITCHING_PROTOCOLS, responses
 from typing import Final
 
-from wsproto import ConnectionType, WSConnection
-from wsproto.events import (
-    AcceptConnection,
-    BytesMessage,
-    CloseConnection,
-    Event,
-    Ping,
-    RejectConnection,
-    Request,
-)
+from wsproto import ConnectionType, WSConnection, events
 from wsproto.utilities import ProtocolError
 
 from bucketcast.aws import iam_login
@@ -51,17 +42,17 @@ class WebSocket:
     def send(self, data: bytes, deadline: float) -> None:
         if self._closed:
             raise ConnectionError(_CLOSED)
-        self._plain.send(self._connection.send(BytesMessage(data=data)), deadline)
+        self._plain.send(self._connection.send(events.BytesMessage(data=data)), deadline)
 
     def receive(self, deadline: float) -> bytes:
         while not self._closed:
             data = b""
             for event in _receive_events(self._plain, self._connection, deadline):
-                if isinstance(event, BytesMessage):
+                if isinstance(event, events.BytesMessage):
                     data += event.data
-                elif isinstance(event, Ping):
+                elif isinstance(event, events.Ping):
                     self._plain.send(self._connection.send(event.response()), deadline)
-                elif isinstance(event, CloseConnection):
+                elif isinstance(event, events.CloseConnection):
                     self._closed = True
             if data:
                 return data
@@ -78,16 +69,16 @@ def upgrade(plain: DeadlineSocket, host: str, path: str, deadline: float) -> Web
         HandshakeError: the server refuses, or is not a websocket server for MQTT.
     """
     connection = WSConnection(ConnectionType.CLIENT)
-    request = Request(host=host, target=path, subprotocols=["mqtt"])
+    request = events.Request(host=host, target=path, subprotocols=["mqtt"])
     plain.send(connection.send(request), deadline)
-    events: list[Event] = []
-    while not events:
-        events = _receive_events(plain, connection, deadline)
-    match events[0]:  # the only one: a broker sends nothing before it receives CONNECT
-        case RejectConnection(status_code=status):
+    received: list[events.Event] = []
+    while not received:
+        received = _receive_events(plain, connection, deadline)
+    match received[0]:  # the only one: a broker sends nothing before it receives CONNECT
+        case events.RejectConnection(status_code=status):
             answer = f"{status} {responses.get(status, '')}".strip()
             raise HandshakeError(status, f"the server refuses the websocket: {answer}")
-        case AcceptConnection(subprotocol="mqtt"):
+        case events.AcceptConnection(subprotocol="mqtt"):
             return WebSocket(plain, connection)
     raise HandshakeError(SWITCHING_PROTOCOLS, "the websocket is not for mqtt")
 
@@ -104,7 +95,7 @@ def signed_path(settings: MqttSettings, broker: Broker) -> str:
 
 def _receive_events(
     plain: DeadlineSocket, connection: WSConnection, deadline: float
-) -> list[Event]:
+) -> list[events.Event]:
     """Return the events of the data that arrives next, which may be incomplete and have none.
 
     Raises:

@@ -52,12 +52,10 @@ from bucketcast.targets import base
 from bucketcast.targets.base import tls
 from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.batch import Batch
-from bucketcast.targets.nats.settings import STREAMING_IN_FLIGHT, NatsSettings
+from bucketcast.targets.nats.settings import NatsSettings
 
 if TYPE_CHECKING:
     from bucketcast.targets.nats.client import Client, Work
-    from bucketcast.targets.nats.connection import Connection
-    from bucketcast.targets.nats.core import Core
 
 _MAX_INFO = 65_536
 
@@ -132,25 +130,7 @@ class Target(base.Connected["Client"]):
     def _connect(self) -> "Client":
         from bucketcast.targets.nats.client import Client  # noqa: PLC0415 - with the client library
 
-        return Client(self.settings, self._publisher)
-
-    def _publisher(self, connection: "Connection") -> "Core":
-        """Return the publisher for the settings; import only its module."""
-        settings = self.settings
-        if settings.streams:
-            from bucketcast.targets.nats.streaming import Streaming  # noqa: PLC0415
-
-            limit = settings.streaming_max_pub_acks_in_flight or STREAMING_IN_FLIGHT
-            cluster, limit = settings.streaming_cluster_id, limit if settings.streaming_async else 1
-            return Streaming(connection, settings.subject, cluster, limit)
-        if settings.jetstream:
-            from bucketcast.targets.nats.jetstream import JetStream  # noqa: PLC0415
-
-            return JetStream(connection, settings.subject, settings.jetstream_domain)
-        from bucketcast.targets.nats.core import Core  # noqa: PLC0415
-
-        binary = self.shape.attributes is not None
-        return Core(connection, settings.subject, needs_headers=binary)
+        return Client(self.settings, needs_headers=self.shape.attributes is not None)
 
 
 def _read_info(line: socket.socket) -> None:

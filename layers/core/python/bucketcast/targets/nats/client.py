@@ -14,14 +14,13 @@ from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.connection import Connection
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.login import login_options
-from bucketcast.targets.nats.settings import NatsSettings
+from bucketcast.targets.nats.settings import STREAMING_IN_FLIGHT, NatsSettings
 
 CLOSE_SECONDS = 1.0
 IDLE_SECONDS = 5.0
 """A connection that was idle for longer is checked before it is used."""
 
 Work = Callable[[Core], Coroutine[Any, Any, None]]
-MakePublisher = Callable[[Connection], Core]
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -40,7 +39,7 @@ class Client:
     So it needs no thread, and a frozen function loses nothing.
     """
 
-    def __init__(self, settings: NatsSettings, make_publisher: MakePublisher) -> None:
+    def __init__(self, settings: NatsSettings, *, needs_headers: bool) -> None:
         """Connect.
 
         Raises:
@@ -50,7 +49,7 @@ class Client:
         self._where = str(settings.server)
         self._loop = _Loop()
         self._connection = Connection(encrypted=settings.encrypted)
-        self._publisher = make_publisher(self._connection)
+        self._publisher = _publisher(settings, self._connection, needs_headers=needs_headers)
         self._last_used = 0.0
         try:
             self.run(self._open, CONNECT_SECONDS, connecting=True)
@@ -110,6 +109,22 @@ class Client:
             **options,
         )
         await publisher.open()
+
+
+def _publisher(settings: NatsSettings, connection: Connection, *, needs_headers: bool) -> Core:
+    """Return the publisher for the settings; import only its module."""
+    subject = settings.subject
+    if settings.streams:
+        from bucketcast.targets.nats.streaming import Streaming  # noqa: PLC0415
+
+        limit = settings.streaming_max_pub_acks_in_flight or STREAMING_IN_FLIGHT
+        limit = limit if settings.streaming_async else 1
+        return Streaming(connection, subject, settings.streaming_cluster_id, limit)
+    if settings.jetstream:
+        from bucketcast.targets.nats.jetstream import JetStream  # noqa: PLC0415
+
+        return JetStream(connection, subject, settings.jetstream_domain)
+    return Core(connection, subject, needs_headers=needs_headers)
 
 
 async def _check_alive(publisher: Core) -> None:

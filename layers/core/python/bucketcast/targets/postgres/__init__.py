@@ -113,7 +113,24 @@ class Target(TableTarget[Client]):
         return [key for (key,) in locked]
 
     def _find(self, connection: Client) -> sql.Names | None:
-        return _find_table(connection, self.settings)
+        settings = self.settings
+        expected = sql.COLUMNS[settings.format]
+        schema, columns = sql.columns(connection, settings.table)
+        if not schema:
+            return None
+        if not expected.items() <= columns.items():
+            has, needs = (", ".join(map(" ".join, each.items())) for each in (columns, expected))
+            raise Retryable(
+                f"table {settings.table} has the columns {has}, while format {settings.format} "
+                f"needs {needs}: set the other format, name another table or move this one away"
+            )
+        if self.keeps_rows:
+            for index in sql.other_unique_indexes(connection, settings.table):
+                raise Retryable(
+                    f"{settings.table} has the unique index {index}, by which several objects "
+                    f"could be one row: drop index {index}"
+                )
+        return sql.Names.of(settings.table, schema)
 
     def _prepare(self, connection: Client) -> None:
         connection.execute(sql.SET_SESSION)
@@ -155,31 +172,6 @@ def _grants(missing: Sequence[str], user: str) -> str:
     if any(right_on_table.startswith("CREATE ") for right_on_table in missing):
         steps.append(f"make the table, or let {user} make it: GRANT CREATE ON SCHEMA … TO {user}")
     return f"grant it: {'; '.join(steps)}"
-
-
-def _find_table(connection: Client, settings: PostgresSettings) -> sql.Names | None:
-    """Return the full names of the table and its guard; None if the table does not exist.
-
-    Raises:
-        Retryable: the table has other columns, or another unique index.
-    """
-    expected = sql.COLUMNS[settings.format]
-    schema, columns = sql.columns(connection, settings.table)
-    if not schema:
-        return None
-    if not expected.items() <= columns.items():
-        has, needs = (", ".join(map(" ".join, column.items())) for column in (columns, expected))
-        raise Retryable(
-            f"table {settings.table} has the columns {has}, while format {settings.format} needs "
-            f"{needs}: set the other format, name another table or move this one away"
-        )
-    if settings.format == "namespace":
-        for index in sql.other_unique_indexes(connection, settings.table):
-            raise Retryable(
-                f"{settings.table} has the unique index {index}, by which several objects could be "
-                f"one row: drop index {index}"
-            )
-    return sql.Names.of(settings.table, schema)
 
 
 def _create_tables(connection: Client, settings: PostgresSettings) -> sql.Names:

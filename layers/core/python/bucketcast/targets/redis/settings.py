@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal
 
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Address, Secret
 from bucketcast.targets.base import Endpoint, iam, options
 
-IAM_EXAMPLE: Final = "arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events"
 _MEMORYDB = ("memorydb:connect", "/")
 
 
@@ -29,13 +28,12 @@ class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
     iam_resource: str = option(
         "with auth = iam, the ARN of the replication group, serverless cache or MemoryDB cluster",
         default="",
-        example=IAM_EXAMPLE,
+        example="arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events",
     )
     iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "(?P<service>(?P<cache>elasticache)|memorydb)",
         r"(?P<type>(?(cache)(?:replicationgroup|serverlesscache):|cluster/))(?P<name>[a-z0-9-]+)",
     )
-    iam_example: ClassVar[str] = IAM_EXAMPLE
 
     @property
     def server(self) -> Endpoint:

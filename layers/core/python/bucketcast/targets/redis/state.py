@@ -45,13 +45,6 @@ def read_rows(execute: _Execute, key: str, prefix: str) -> Iterator[StoredRow]:
 
 def read_states(execute: _Execute, key: str, paths: Sequence[str]) -> dict[str, MergedState]:
     """Return the merged states of these paths, from their fields and the guard."""
-    states: dict[str, MergedState] = {}
-    for start in range(0, len(paths), FIELDS_PER_CALL):
-        states |= _read_batch(execute, key, paths[start : start + FIELDS_PER_CALL])
-    return states
-
-
-def _read_batch(execute: _Execute, key: str, paths: Sequence[str]) -> dict[str, MergedState]:
     values, packed = execute("HMGET", key, *paths), execute("HMGET", f"{key}:guard", *paths)
     stored = {path: read(value, path) for path, value in zip(paths, values, strict=True) if value}
     orders: dict[str, list[Order]] = {}

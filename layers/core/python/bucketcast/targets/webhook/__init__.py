@@ -42,7 +42,7 @@ killed; the events that are left go back to the queue, which is no try.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bucketcast.display import redacted_url
@@ -114,11 +114,6 @@ class Target(base.Connected["Client"]):
 
     def _attributes(self, event: Event) -> dict[str, str]:
         """Return the headers of a CloudEvent; none if the shape has none."""
-        values: Mapping[str, str]
-        if self.settings.cloudevents:
-            values = attributes(event)
-        elif self.shape.attributes:
-            values = self.shape.attributes(event)
-        else:
-            return {}
+        attributes_of = attributes if self.settings.cloudevents else self.shape.attributes
+        values = attributes_of(event) if attributes_of else {}
         return {self.attributes_prefix + name: in_header(v) for name, v in values.items()}
