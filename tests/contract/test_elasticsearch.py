@@ -1,7 +1,6 @@
 """Behaviour that only Elasticsearch and OpenSearch have."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +12,6 @@ from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, state
-from bucketcast.targets.elasticsearch import client as es_client
 from bucketcast.targets.elasticsearch.index import Names, check_writable
 from tests import servers
 from tests.contract.case import DAY, DELETE, event, events, record_of
@@ -86,12 +84,11 @@ def test_another_kind_of_server_is_reported(search: SearchServer, make: Make, fo
 
 def test_foreign_json_is_not_taken_for_an_empty_index(search: SearchServer, make: Make) -> None:
     target, names = make(url=f"http://{search.address}/json"), Names(GUARD, "events")
-    with closing(es_client.Client(target.settings, timeout=30.0)) as client:
-        stored = state.read_rows(client.requests, names, '{"id":0,"max":1}', "", 30.0)
-        with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
-            list(stored)
-        with pytest.raises(Retryable, match=r"to _settings is not Elasticsearch's .*: see url"):
-            check_writable(client.requests(), names, "access")
+    stored = state.read_rows(target._requests, names, '{"id":0,"max":1}', "", 30.0)
+    with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
+        list(stored)
+    with pytest.raises(Retryable, match=r"to _settings is not Elasticsearch's .*: see url"):
+        check_writable(target._requests(), names, "access")
 
 
 def test_an_index_with_missing_shards_is_not_read(search: SearchServer, make: Make) -> None:
@@ -99,13 +96,10 @@ def test_an_index_with_missing_shards_is_not_read(search: SearchServer, make: Ma
     one_of_two = {"index.number_of_shards": 2, "index.routing.allocation.total_shards_per_node": 1}
     search.request("PUT", "/events?wait_for_active_shards=0", {"settings": one_of_two})
     search.request("GET", "/_cluster/health/events?wait_for_active_shards=1")
-    target = make()
-    with closing(es_client.Client(target.settings, timeout=30.0)) as client:
-        rows = state.read_rows(
-            client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 30.0
-        )
-        with pytest.raises(Retryable, match=r"^only 1 of 2 shards could be searched: see the "):
-            list(rows)
+    names = Names(GUARD, "events")
+    rows = state.read_rows(make()._requests, names, '{"id":0,"max":1}', "", 30.0)
+    with pytest.raises(Retryable, match=r"^only 1 of 2 shards could be searched: see the "):
+        list(rows)
 
 
 # Documents

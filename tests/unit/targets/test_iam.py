@@ -22,7 +22,7 @@ from bucketcast.targets.elasticsearch.client import Client
 from bucketcast.targets.kafka.configuration import TokenProvider
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.websocket import signed_path
-from bucketcast.targets.redis.iam import IamCredentials
+from bucketcast.targets.redis.client import login
 from tests.unit.moto_aws import DYNAMIC
 
 HERE = "eu-west-1:111122223333"
@@ -239,7 +239,8 @@ def test_a_database_login_is_for_one_host(string: str) -> None:
 )
 def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[str, str]) -> None:
     settings: Any = read(targets.load("redis").Settings, {**REDIS, "iam_resource": resource})
-    user, token = IamCredentials(settings).get_credentials()
+    user, token = login(settings).values()
+    assert token
     verify(token, service, "events")
     query = dict(parse_qsl(urlsplit(f"https://{token}").query))
     own = {key: value for key, value in query.items() if not key.startswith("X-Amz-")}

@@ -38,8 +38,7 @@ ANSWERS = Answers(
     ),
     Verdict.SETTINGS("503", f"set one that the broker has, {_PASSIVE}", "exchange type"),
     Verdict.SETTINGS(
-        "312",
-        "no queue matches: bind one for routing_key, or set mandatory = off to drop such events",
+        "312", "no queue matches: bind one for routing_key (mandatory = off drops it)"
     ),
     Verdict.HALVE("311"),
     Verdict.AGAIN("nack", "is a queue at its limit?"),

@@ -71,8 +71,8 @@ class Target(abc.ABC):
     @classmethod
     def check(cls, settings: Any) -> list[ValidationError]:
         """Return the errors in combinations of options."""
-        shape = cls._shape_errors(settings)
-        return [*settings.validation_errors(), *options.ingest_errors(settings), *shape]
+        read_by_ingest = options.reference_errors(settings, "queue_limit", "facts")
+        return [*settings.validation_errors(), *read_by_ingest, *cls._shape_errors(settings)]
 
     @classmethod
     def _shape_errors(cls, settings: Any) -> Iterator[ValidationError]:

@@ -13,7 +13,6 @@ from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import Limits, option
 from bucketcast.settings.types import Secret
 from bucketcast.targets.base import iam, options
-from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pattern
 
 LAST_PORT: Final = 65_535
 ROW: Final = "alter the column, constraint, policy or trigger of the table that refuses it"
@@ -25,7 +24,7 @@ DEPRECATED_KEYS: Final = ("host", "port", "username", "password", "database")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Database(IamLogin):
+class Database(iam.IamLogin):
     """A table, and a login to its database: one string, or IAM for one user."""
 
     table: str = option(
@@ -44,7 +43,7 @@ class Database(IamLogin):
     username: str = option("deprecated: the user", default="")
     password: Secret = option("deprecated: the password of username", default="")
     database: str = option("deprecated: the database", default="")
-    auth: Auth = option(AUTH_HELP, default="password")
+    auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
         "with auth = iam, the ARN of the database user, with the resource id, not the name",
         default="",
@@ -52,18 +51,18 @@ class Database(IamLogin):
     )
     login_key: ClassVar[str]
     """The option that holds the whole login."""
-    login_example: ClassVar[str]
     login_wins: ClassVar[str]
     """The effect of the deprecated keys beside it."""
-    iam_pattern: ClassVar[re.Pattern[str]] = arn_pattern(
+    iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "rds-db", r"dbuser:(?P<database>(?:db|cluster|prx)-[A-Za-z0-9]+)/(?P<user>[^/*?\s]+)"
     )
 
     def login_errors(self) -> Iterator[options.ValidationError]:
         """Yield the errors in combinations of this class's options."""
         key = self.login_key
+        example = options.example_of(self, key)
         if not getattr(self, key) and not self.host:
-            yield key, "missing", f"a secret is needed, for example {self.login_example}"
+            yield key, "missing", f"a secret is needed, for example {example}"
         elif not getattr(self, key) and not self.username and not self.by_iam:
             yield "username", "missing", f"needed beside host; or say all of it in {key}"
         yield from options.tls_errors(self, tls_only=())
@@ -71,16 +70,17 @@ class Database(IamLogin):
 
     def login_notes(self) -> Iterator[str]:
         """Yield a note if deprecated keys are used."""
+        example = options.example_of(self, self.login_key)
         deprecated = [key for key in DEPRECATED_KEYS if getattr(self, key)]
         if deprecated and not self.by_iam:  # an IAM login has no secret that needs the string
             beside = self.login_wins if getattr(self, self.login_key) else ""
             yield (
                 f"{', '.join(deprecated)}: deprecated, use {self.login_key} for all of the login, "
-                f"such as {self.login_example}{beside}"
+                f"such as {example}{beside}"
             )
 
-    def iam_rights(self) -> Sequence[Right]:
-        return [Right(["rds-db:connect"], [self.iam_resource])]
+    def iam_rights(self) -> Sequence[iam.Right]:
+        return [iam.Right(["rds-db:connect"], [self.iam_resource])]
 
     @property
     def iam_user(self) -> str:

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import options_of
-from bucketcast.targets.base.options import ValidationError, is_reference, reference_errors
+from bucketcast.targets.base import options
 
 HINT: Final = (
     "check iam_resource, the permissions of the function's role, and whether the service's user "
@@ -55,7 +54,8 @@ class IamLogin:
         """
         match = self.iam_pattern.fullmatch(self.iam_resource)
         if not match:
-            raise NotAuthorized(f"iam_resource is not an ARN such as {_example(self)}")
+            example = options.example_of(self, "iam_resource")
+            raise NotAuthorized(f"iam_resource is not an ARN such as {example}")
         return match
 
     def iam_rights(self) -> Sequence[Right]:
@@ -63,14 +63,20 @@ class IamLogin:
         raise NotImplementedError
 
 
-def errors(settings: Any, *, passwords: Sequence[str]) -> Iterator[ValidationError]:
+def errors(settings: Any, *, passwords: Sequence[str]) -> Iterator[options.ValidationError]:
     """Yield the errors in the options of an IAM login; `passwords` are those of other logins."""
-    yield from reference_errors(settings, "auth")
+    yield from options.reference_errors(settings, "auth")
     if not settings.by_iam:
         if settings.iam_resource:
             yield "iam_resource", "given without auth = iam", "allowed is auth = iam beside it"
         return
-    yield from _resource_errors(settings)
+    arn, example = settings.iam_resource, options.example_of(settings, "iam_resource")
+    if not arn:
+        yield "iam_resource", "missing", f"auth = iam needs an ARN, for example {example}"
+    elif options.is_reference(arn):
+        yield from options.reference_errors(settings, "iam_resource")
+    elif not settings.iam_pattern.fullmatch(arn):
+        yield "iam_resource", f"found {arn!r}", f"allowed is an ARN such as {example}"
     for key in passwords:
         if getattr(settings, key):
             yield key, "given beside auth = iam", "allowed is one login: leave it out"
@@ -78,20 +84,6 @@ def errors(settings: Any, *, passwords: Sequence[str]) -> Iterator[ValidationErr
         yield "tls_skip_verify", "found on", "auth = iam shows the login to a verified server only"
     if not getattr(settings, "tls", True):
         yield "tls", "found off", "auth = iam needs tls = on"
-
-
-def _resource_errors(settings: IamLogin) -> Iterator[ValidationError]:
-    arn, example = settings.iam_resource, _example(settings)
-    if not arn:
-        yield "iam_resource", "missing", f"auth = iam needs an ARN, for example {example}"
-    elif is_reference(arn):
-        yield from reference_errors(settings, "iam_resource")
-    elif not settings.iam_pattern.fullmatch(arn):
-        yield "iam_resource", f"found {arn!r}", f"allowed is an ARN such as {example}"
-
-
-def _example(settings: IamLogin) -> str:
-    return options_of(type(settings))["iam_resource"].example
 
 
 def arn_pattern(service: str, resource: str) -> re.Pattern[str]:

@@ -57,6 +57,10 @@ def is_reference(value: object) -> bool:
     return isinstance(value, str) and value.startswith(REFERENCE)
 
 
+def example_of(settings: Any, key: str) -> str:
+    return options_of(settings.__class__)[key].example
+
+
 def reference_errors(settings: Any, *keys: str) -> Iterator[ValidationError]:
     """Yield an error for each of these options that is a reference; secrets are not read here."""
     for key in keys:
@@ -86,11 +90,6 @@ def parsed(settings: Any, key: str, parse: Callable[[str], T], allowed: str = "a
         return parse(getattr(settings, key).reveal())
     except ValueError as error:
         raise NotAuthorized(f"{key}: {allowed} {error}") from None
-
-
-def ingest_errors(settings: Common) -> Iterator[ValidationError]:
-    """Yield the errors in the options for ingest, which reads no secrets."""
-    return reference_errors(settings, "queue_limit", "facts")
 
 
 def facts_in(settings: Mapping[str, str]) -> Fact:
@@ -138,14 +137,12 @@ def tls_errors(
         for key in (*tls_only, *pair):
             if getattr(settings, key):
                 yield key, problem, allowed
-    if bool(getattr(settings, pair[0])) != bool(getattr(settings, pair[1])):
-        missing, beside = pair if getattr(settings, pair[1]) else pair[::-1]
-        yield missing, "missing", f"it is needed beside {beside}"
+    yield from pair_errors(settings, *pair)
 
 
-def login_errors(settings: Any) -> Iterator[ValidationError]:
-    """Yield an error if only one of user name and password is given."""
-    if bool(settings.username) != bool(settings.password):
-        keys = ("password", "username")
-        missing, beside = keys if settings.username else keys[::-1]
-        yield missing, "missing", f"it is needed beside {beside}"
+def pair_errors(settings: Any, *pair: str) -> Iterator[ValidationError]:
+    """Yield an error if only one of two options is given."""
+    given = [key for key in pair if getattr(settings, key)]
+    if len(given) == 1:
+        (missing,) = {*pair} - {*given}
+        yield missing, "missing", f"it is needed beside {given[0]}"

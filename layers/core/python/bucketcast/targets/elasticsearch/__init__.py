@@ -142,7 +142,7 @@ class Target(Mirror):
         with self._lock:
             if self._client is None:
                 self._client = Client(self.settings, self.timeout)
-            return self._client.requests(seconds)
+            return Requests(self._client, seconds)
 
     def _prepare_indexes(self, requests: Requests) -> index.Names:
         """Return the indexes; check or create them once."""

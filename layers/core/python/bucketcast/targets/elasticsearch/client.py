@@ -67,9 +67,6 @@ class Client:
         )
         self.pool.ConnectionCls = _connection_class(self.pool.ConnectionCls)
 
-    def requests(self, seconds: float = SEND_SECONDS) -> "Requests":
-        return Requests(self, seconds)
-
     def headers(self, method: str, path: str, body: bytes | None) -> dict[str, str] | None:
         """Return the headers of one request, or None if all requests have the same.
 

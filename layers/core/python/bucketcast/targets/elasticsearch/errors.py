@@ -8,9 +8,9 @@ import msgspec
 
 from bucketcast.display import redacted_url
 from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
+from bucketcast.limits import LONGEST_DELAY_SECONDS
 from bucketcast.targets.elasticsearch.answers import ANSWERS
 
-MAX_PAUSE = 900
 CONFLICT, TOO_LARGE, TOO_MANY = 409, 413, 429
 _NO_JSON = "no JSON"
 
@@ -28,11 +28,6 @@ class Error(msgspec.Struct):
 
     def __str__(self) -> str:
         return f"{self.type}: {self.reason or ''}"
-
-    @property
-    def cause(self) -> str:
-        """The cause in brackets, "" if there is none."""
-        return f" ({self.caused_by})" if self.caused_by else ""
 
 
 class _ErrorBody(msgspec.Struct):
@@ -55,7 +50,7 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes, where: str
     first = "Retry-After" if asks_for_pause else f"{error.type}/{status}".replace("/502", "/503")
     found = _error_of(f"{where} answered {status}", status, error, first, location)
     if isinstance(found, Throttled) and asks_for_pause:
-        found.after = min(float(retry_after), MAX_PAUSE)
+        found.after = min(float(retry_after), LONGEST_DELAY_SECONDS)
     return found
 
 
@@ -65,7 +60,8 @@ def _error_of(where: str, status: int, error: Error, first: str, location: str) 
     codes = [first, error.type]
     if error.type == _NO_JSON or status < HTTPStatus.INTERNAL_SERVER_ERROR:
         codes.append(str(status))
-    found = ANSWERS.error(where, f"{text}{error.cause}", codes, location=location)
+    cause = f" ({error.caused_by})" if error.caused_by else ""
+    found = ANSWERS.error(where, f"{text}{cause}", codes, location=location)
     return Missing(str(found)) if error.type == "index_not_found_exception" else found
 
 

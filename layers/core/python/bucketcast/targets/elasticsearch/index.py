@@ -79,11 +79,7 @@ def prepare(requests: Requests, index: str, form: str, time: str) -> Names:
         DeliveryError: they cannot be created, or the index is in another format.
     """
     names = find(requests, index, form)
-    if form == "access":
-        if _layout(requests, index) is None:
-            _create(requests, index, _event_mappings(time), Layout(form))
-        return names
-    if _layout(requests, names.guard) is None:
+    if form == "namespace" and _layout(requests, names.guard) is None:
         _create(requests, names.guard, _GUARD_MAPPINGS, Layout(form))
     if _layout(requests, index) is None:
         _create(requests, index, _event_mappings(time), Layout(form))

@@ -88,7 +88,7 @@ def _url_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationE
 
 
 def _login_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
-    yield from options.login_errors(settings)
+    yield from options.pair_errors(settings, "username", "password")
     if settings.api_key and (settings.username or "@" in urlsplit(settings.url.reveal()).netloc):
         yield "api_key", "given beside another login", "allowed is one of them"
 

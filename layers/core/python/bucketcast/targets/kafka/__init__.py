@@ -35,7 +35,7 @@ from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka.answers import ANSWERS
-from bucketcast.targets.kafka.client import CLOSE_SECONDS, Client, Headers, Message, check
+from bucketcast.targets.kafka.client import Client, Headers, Message, check
 from bucketcast.targets.kafka.errors import ended
 from bucketcast.targets.kafka.settings import KafkaSettings
 
@@ -60,10 +60,6 @@ class Target(base.Connected[Client]):
         super().__init__(settings)
         self._batch_bytes = 0
         self._deadline = 0.0
-
-    @property
-    def max_send_seconds(self) -> float:
-        return self.timeout + 3 * CLOSE_SECONDS
 
     @property
     def where(self) -> str:

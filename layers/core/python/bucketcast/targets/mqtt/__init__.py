@@ -55,7 +55,7 @@ from bucketcast.targets.base import iam, options, tls
 from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.answers import ANSWERS
 from bucketcast.targets.mqtt.batch import Batch
-from bucketcast.targets.mqtt.client import Client, Refused, connect, is_unsupported_version
+from bucketcast.targets.mqtt.client import UNSUPPORTED_VERSION, Client, Refused, connect
 from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publish_encoder
 from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings
 
@@ -85,15 +85,6 @@ class Target(base.Connected[Client]):
         self._levels = _LEVELS[settings.version]
         if self.shape.attributes:  # which MQTT 3 cannot carry
             self._levels = (MQTT_5,)
-
-    @property
-    def max_send_seconds(self) -> float:
-        return self._connect_seconds + self.timeout
-
-    @property
-    def _connect_seconds(self) -> float:
-        """The time limit for all versions to be tried; a broker refuses a version quickly."""
-        return min(2, len(_LEVELS[self.settings.version])) * base.CONNECT_SECONDS
 
     @property
     def where(self) -> str:
@@ -148,12 +139,14 @@ class Target(base.Connected[Client]):
         Raises:
             NotConnected: the broker does not support the quality of service.
         """
-        end = time.monotonic() + self._connect_seconds
+        # For all versions: a broker refuses one quickly.
+        end = time.monotonic() + 2 * base.CONNECT_SECONDS
         for level in self._levels:
             try:
                 client = self._log_in(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
             except self._raised() as error:
-                if level == self._levels[-1] or not is_unsupported_version(error):
+                unsupported = isinstance(error, Refused) and UNSUPPORTED_VERSION in error.codes
+                if level == self._levels[-1] or not unsupported:
                     raise
             else:
                 break

@@ -21,7 +21,8 @@ MAX_IN_FLIGHT = 1000
 MAX_QOS = 2
 REFUSED = 0x80
 """Reason codes from here on are refusals."""
-_UNSUPPORTED_VERSION = "0x84"
+UNSUPPORTED_VERSION = "0x84"
+"""The broker may support another version."""
 _MEANINGS = (
     "unspecified error, malformed packet, protocol error, implementation specific error, "
     "unsupported protocol version, client id not valid, bad user name or password, not "
@@ -44,11 +45,6 @@ class Refused(Refusal):
         meaning = dict(enumerate(_MEANINGS.split(", "), REFUSED)).get(response.code, "refused")
         words = [str(properties.get(name, "")) for name in (protocol.REASON, protocol.SERVER)]
         super().__init__(" ".join((f"{meaning} ({code})", *words)), code)
-
-
-def is_unsupported_version(error: BaseException) -> bool:
-    """Return True if the broker says that it may support another version."""
-    return isinstance(error, Refused) and _UNSUPPORTED_VERSION in error.codes
 
 
 class Limits(NamedTuple):

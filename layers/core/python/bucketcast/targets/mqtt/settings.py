@@ -59,7 +59,8 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
             try:
                 broker = parse(url)
             except ValueError as error:
-                yield "broker", f"found {_redacted(url)}", f"allowed is {error}"
+                shown = "***" if "@" in url else repr(url.partition("?")[0])
+                yield "broker", f"found {shown}", f"allowed is {error}"
             else:
                 yield from _broker_errors(self, broker)
                 yield from _iam_errors(self, broker)
@@ -148,8 +149,3 @@ def _is_mqtt_text(text: str) -> bool:
     return len(text.encode()) <= MAX_TEXT and all(
         character >= " " and not "\x7f" <= character <= "\x9f" for character in text
     )
-
-
-def _redacted(url: str) -> str:
-    """Return a URL without the parts that may be secret."""
-    return "***" if "@" in url else repr(url.partition("?")[0])

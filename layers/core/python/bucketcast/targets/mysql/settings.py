@@ -11,8 +11,6 @@ from bucketcast.targets.base.database import Database
 from bucketcast.targets.mysql.address import FORM, PORT, Dsn, parse
 from bucketcast.targets.mysql.names import Names
 
-EXAMPLE = "user:password@tcp(localhost:3306)/minio_events"
-
 
 @dataclass(frozen=True, kw_only=True)
 class MysqlSettings(options.Common, options.Tls, Database):
@@ -21,14 +19,12 @@ class MysqlSettings(options.Common, options.Tls, Database):
     dsn_string: Secret = option(
         "the login, as a data source name of Go's MySQL driver",
         default="",
-        example=EXAMPLE,
+        example="user:password@tcp(localhost:3306)/minio_events",
     )
     login_key: ClassVar[str] = "dsn_string"
-    login_example: ClassVar[str] = EXAMPLE
     login_wins: ClassVar[str] = ", beside which they do nothing"
 
-    def notes(self) -> Iterator[str]:
-        return self.login_notes()
+    notes = Database.login_notes
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from self.login_errors()

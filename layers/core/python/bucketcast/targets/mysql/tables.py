@@ -1,7 +1,7 @@
 """The tables of the MySQL target: check existing ones, create missing ones."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.mysql import sql
@@ -10,8 +10,7 @@ from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.names import Form, Names
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     collation: str
     is_counted: bool
     """Whether the server numbers the rows by it."""

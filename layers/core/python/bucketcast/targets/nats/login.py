@@ -17,13 +17,15 @@ _PREFIX, _CRC = len(_SEED_OF_USER), 2
 
 
 class Nkey:
-    """A user's key, from its seed of 58 characters that begin with SU.
+    """A user's key, from a text with its seed: 58 characters that begin with SU.
 
     Raises:
         ValueError: the seed is not a user's, or its checksum is wrong.
     """
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, text: str) -> None:
+        found = SEED.search(text)
+        seed = found[0] if found else ""
         raw = base64.b32decode(seed + "=" * (-len(seed) % 8))
         body, checksum = raw[:-_CRC], raw[-_CRC:]
         if body[:_PREFIX] != _SEED_OF_USER or _crc(body) != checksum:
@@ -52,11 +54,6 @@ def _credentials(creds_file: str) -> dict[str, Any]:
     return {"nkey": Nkey(seed), "user_jwt_cb": jwt.encode}
 
 
-def _nkey(text: str) -> Nkey:
-    seed = SEED.search(text)
-    return Nkey(seed[0] if seed else "")
-
-
 def login_options(settings: NatsSettings) -> dict[str, Any]:
     """Return the options of `Connection.open`.
 
@@ -66,7 +63,7 @@ def login_options(settings: NatsSettings) -> dict[str, Any]:
     if settings.user_credentials:
         return options.parsed(settings, "user_credentials", _credentials)
     if settings.nkey_seed:
-        return {"nkey": options.parsed(settings, "nkey_seed", _nkey)}
+        return {"nkey": options.parsed(settings, "nkey_seed", Nkey)}
     if settings.username:
         return {"user": settings.username, "password": settings.password.reveal()}
     return {"token": settings.token.reveal()} if settings.token else {}

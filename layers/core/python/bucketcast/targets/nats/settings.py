@@ -108,7 +108,7 @@ def _login_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
     logins = [key for key in LOGINS if getattr(settings, key)]
     for key in logins[1:]:
         yield key, f"given beside {logins[0]}", "allowed is one way to log in"
-    yield from options.login_errors(settings)
+    yield from options.pair_errors(settings, "username", "password")
     yield from options.secret_errors(settings, "user_credentials", parse_credentials)
 
 

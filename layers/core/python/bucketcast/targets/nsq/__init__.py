@@ -54,10 +54,6 @@ class Target(base.Connected["Client"]):
         self._limits = Limits()
 
     @property
-    def max_send_seconds(self) -> float:
-        return base.CONNECT_SECONDS + self.timeout
-
-    @property
     def where(self) -> str:
         return f"{self.settings.server}, topic {self.settings.topic}"
 
@@ -69,7 +65,7 @@ class Target(base.Connected["Client"]):
         """
         failures: dict[int, DeliveryError] = {}
         with self._lock:
-            deadline, start = time.monotonic() + self.max_send_seconds, 0
+            deadline, start = time.monotonic() + base.CONNECT_SECONDS + self.timeout, 0
             while start < len(events):
                 limits = self._limits  # kept here, as dropping the connection resets them
                 start, error = self._publish(events, start, failures, deadline)

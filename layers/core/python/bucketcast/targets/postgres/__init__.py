@@ -47,7 +47,7 @@ from bucketcast.targets.base.mirror import SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import mirror, sql, state
 from bucketcast.targets.postgres.answers import ANSWERS
-from bucketcast.targets.postgres.client import Client, connect, endpoints
+from bucketcast.targets.postgres.client import Client, connect, tls_context, upgrade
 from bucketcast.targets.postgres.settings import PostgresSettings, login
 
 ROWS_PER_PART = 100
@@ -68,7 +68,9 @@ class Target(TableTarget[Client]):
         self._names = sql.Names.of(settings.table)
 
     def endpoints(self) -> list[base.Endpoint]:
-        return endpoints(login(self.settings), self.settings)
+        parsed = login(self.settings)
+        context = tls_context(parsed, self.settings)
+        return [base.Endpoint(host, port, context, upgrade) for host, port in parsed.servers]
 
     def login(self) -> None:
         with self._session() as connection:

@@ -17,7 +17,7 @@ Mode = Literal["require", "disable", "verify-ca", "verify-full"]
 Binding = Literal["prefer", "require", "disable"]
 Servers = Literal["any", "read-write"]
 PORT: Final = 5432
-_NAMES: Final = {"username": "user", "database": "dbname"}
+NAMES: Final = {"username": "user", "database": "dbname"}
 """The names that only MinIO's guide uses, and lib/pq's."""
 _REFUSED: Final = {
     "client_encoding": "it is always UTF8",
@@ -107,7 +107,7 @@ def parse(string: str) -> dict[str, str]:
         LoginError: it is malformed.
     """
     if not string.startswith(("postgres://", "postgresql://")):
-        return {_NAMES.get(name, name): value for name, value in _pairs(string)}
+        return {NAMES.get(name, name): value for name, value in _pairs(string)}
     if not (match := _url.fullmatch(string)):
         raise LoginError("the URL is malformed: what is special in it needs %XX")
     user, password, address, database, query = (part or "" for part in match.groups())

@@ -184,25 +184,15 @@ def _explain(server: tuple[str, int]) -> Iterator[None]:
 
 def tls_context(login: Login, settings: options.Tls) -> SSLContext | None:
     """Return the TLS context; None without TLS. A configured authority is never ignored."""
-    mode = _mode(login, settings)
+    mode = login.mode
+    # Without an authority of its own verify-ca would accept any server.
+    if bool(settings.cert_authority) != (mode == "verify-ca"):
+        mode = "verify-full"
     if mode == "disable":
         return None
     context = tls.context(settings, skip_verify=mode == "require")
     context.check_hostname = mode == "verify-full"
     return context
-
-
-def endpoints(login: Login, settings: options.Tls) -> list[base.Endpoint]:
-    """Return the servers."""
-    context = tls_context(login, settings)
-    return [base.Endpoint(host, port, context, upgrade) for host, port in login.servers]
-
-
-def _mode(login: Login, settings: options.Tls) -> str:
-    """Return the sslmode; without an authority of its own, verify-ca would accept any server."""
-    if settings.cert_authority:
-        return "verify-ca" if login.mode == "verify-ca" else "verify-full"
-    return "verify-full" if login.mode == "verify-ca" else login.mode
 
 
 def upgrade(line: socket.socket) -> None:

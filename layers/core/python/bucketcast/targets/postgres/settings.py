@@ -10,18 +10,10 @@ from bucketcast.settings.options import option
 from bucketcast.settings.types import Secret
 from bucketcast.targets.base import database, options
 from bucketcast.targets.base.database import Database
-from bucketcast.targets.postgres.address import Login, LoginError, parse
+from bucketcast.targets.postgres.address import NAMES, Login, LoginError, parse
 from bucketcast.targets.postgres.address import login as login_of
 
 GUARD = "_guard"
-_PARAMETERS = {
-    "host": "host",
-    "port": "port",
-    "username": "user",
-    "password": "password",
-    "database": "dbname",
-}
-"""MinIO's deprecated keys, and the parameters of connection_string that they are."""
 EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable"'
 _MAX_NAME = 63  # bytes; PostgreSQL cuts longer names
 _NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
@@ -38,11 +30,9 @@ class PostgresSettings(options.Common, options.Tls, Database):
         example=EXAMPLE,
     )
     login_key: ClassVar[str] = "connection_string"
-    login_example: ClassVar[str] = EXAMPLE
     login_wins: ClassVar[str] = ", which wins where both say the same"
 
-    def notes(self) -> Iterator[str]:
-        return self.login_notes()
+    notes = Database.login_notes
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from self.login_errors()
@@ -91,7 +81,8 @@ def login(settings: PostgresSettings) -> Login:
 
 def _deprecated(settings: PostgresSettings) -> dict[str, str]:
     """Return the parameters in MinIO's deprecated keys."""
-    texts = {name: _to_text(getattr(settings, key)) for key, name in _PARAMETERS.items()}
+    keys = database.DEPRECATED_KEYS
+    texts = {NAMES.get(key, key): _to_text(getattr(settings, key)) for key in keys}
     texts["host"] = texts["host"].removeprefix("[").removesuffix("]")
     return {name: text for name, text in texts.items() if text}
 

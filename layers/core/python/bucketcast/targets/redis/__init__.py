@@ -72,7 +72,9 @@ class Target(base.Connected[Client], Mirror):
         try:
             with self._connection() as connection:
                 if self.keeps_rows:
-                    self._mirror(connection, events, result)
+                    key, now = self.settings.key, int(time.time())
+                    delivery = mirror.Delivery(events, result, key, now, self._answer)
+                    delivery.run(connection.pipeline)
                 else:
                     self._append(connection, events, result)
         except DeliveryError as error:
@@ -113,10 +115,6 @@ class Target(base.Connected[Client], Mirror):
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         with self._connection() as connection:
             return state.read_states(connection.execute, self.settings.key, paths)
-
-    def _mirror(self, connection: Client, events: Sequence[Event], result: BatchResult) -> None:
-        key, now = self.settings.key, int(time.time())
-        mirror.Delivery(events, result, key, now, self._answer).run(connection.pipeline)
 
     def _sweep(self, limit: int) -> int:
         with self._connection() as connection:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
+from bucketcast.aws import iam_login
 from bucketcast.targets.base import CONNECT_SECONDS, connecting, tls
 from bucketcast.targets.redis.settings import RedisSettings
 
@@ -23,7 +24,7 @@ class Client:
         self._connection = _connection_class(settings, timeout)(
             host=settings.server.host,
             port=settings.server.port,
-            **_login(settings),
+            **login(settings),
             socket_timeout=timeout,
             protocol=2,
             driver_info=DriverInfo("bucketcast", None),
@@ -67,11 +68,22 @@ class Client:
             yield subject, reply
 
 
-def _login(settings: RedisSettings) -> dict[str, Any]:
-    if settings.by_iam:
-        from bucketcast.targets.redis.iam import IamCredentials  # noqa: PLC0415 - needs redis-py
+def login(settings: RedisSettings) -> dict[str, str | None]:
+    """Return user and password; with `auth = iam` a new token of ElastiCache or MemoryDB.
 
-        return {"credential_provider": IamCredentials(settings)}
+    Source: "Authenticating with IAM" of ElastiCache's and of MemoryDB's documentation. The
+    signature covers the name of the cache, not its address.
+
+    Raises:
+        NotAuthorized: the token cannot be signed.
+    """
+    if settings.by_iam:
+        parts = settings.iam_parts
+        query = {"Action": "connect", "User": settings.user}
+        if parts["type"].startswith("serverless"):
+            query["ResourceType"] = "ServerlessCache"
+        token = iam_login.token(parts["service"], parts["region"], parts["name"], query)
+        return {"username": settings.user, "password": token.text.reveal()}
     # MinIO sends the user only together with a password.
     user = (settings.user or None) if settings.password else None
     return {"username": user, "password": settings.password.reveal() or None}

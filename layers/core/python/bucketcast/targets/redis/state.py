@@ -48,24 +48,20 @@ def read_states(execute: _Execute, key: str, paths: Sequence[str]) -> dict[str, 
     values, packed = execute("HMGET", key, *paths), execute("HMGET", f"{key}:guard", *paths)
     stored = {path: read(value, path) for path, value in zip(paths, values, strict=True) if value}
     orders: dict[str, list[Order]] = {}
-    names: list[tuple[str, str]] = []
+    names: list[tuple[str, str]] = []  # as the script has them, of removals (-) and overlays (+)
     for path, state in zip(paths, packed, strict=True):
         if state:
             put = _decode_state(state).put
             orders[path] = list(_orders(put)) if isinstance(put, _StoredOrder) else []
             needed = versions(stored.get(path))
-            names += [(path, _field(kind, path, version)) for kind in "-+" for version in needed]
+            length = len(path.encode())
+            names += [(path, f"{kind}{length} {path}{each}") for kind in "-+" for each in needed]
     if names:
         packed_orders = execute("HMGET", f"{key}:guard", *(name for _, name in names))
         for (path, _), order in zip(names, packed_orders, strict=True):
             if order:
                 orders[path] += _orders(_decode_order(order))
     return merged_states(paths, stored, orders)
-
-
-def _field(kind: str, path: str, version: str) -> str:
-    """Return the script's name for a version's removals or overlays in the guard."""
-    return f"{kind}{len(path.encode())} {path}{version}"
 
 
 def _orders(stored: _StoredOrder) -> Iterator[Order]:

@@ -7,6 +7,7 @@ import pycurl
 
 from bucketcast.display import redacted_url
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Throttled
+from bucketcast.limits import LONGEST_DELAY_SECONDS
 from bucketcast.targets.webhook.answers import ANSWERS
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
@@ -14,8 +15,6 @@ from bucketcast.targets.webhook.settings import WebhookSettings
 TOO_LARGE = 413
 TOO_MANY = 429
 REFUSAL_STATUSES = frozenset({TOO_MANY, 503})
-MAX_PAUSE = 900
-"""Maximum pause from a Retry-After, in seconds: SQS's maximum delay of a message."""
 MAX_BODY_SHOWN = 200
 CLOSED = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
 """curl's codes of a connection that the server closed."""
@@ -55,7 +54,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
         location=location,
     )
     if isinstance(error, Throttled):
-        error.after = min(pause, MAX_PAUSE)
+        error.after = min(pause, LONGEST_DELAY_SECONDS)
     if isinstance(error, Rejected):
         if status == TOO_LARGE:
             error.may_be_settings, error.stage = False, "send"
