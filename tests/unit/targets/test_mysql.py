@@ -137,20 +137,3 @@ def test_a_dsn_wins_over_deprecated_keys() -> None:
     both = settings(dsn_string="u@tcp(h)/d", host="nowhere.invalid", password="other")
     assert dsn(both) == Dsn(user="u", password="", host="h", database="d")
     assert "do nothing" in Target.notes(both)[0]
-
-
-def test_a_reference_is_checked_when_it_is_resolved() -> None:
-    assert not Target.check(settings(dsn_string="secret:x"))
-
-
-@pytest.mark.parametrize(
-    ("login", "key"),
-    [
-        ({}, "dsn_string"),
-        ({"username": "u"}, "dsn_string"),
-        ({"host": "h"}, "username"),
-    ],
-)
-def test_an_incomplete_login_is_refused(login: dict[str, str], key: str) -> None:
-    (problem,) = Target.check(settings(**login))
-    assert problem[0] == key
