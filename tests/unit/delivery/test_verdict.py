@@ -41,6 +41,8 @@ from tests.unit.samples import event
 FRESH = Standing(1_000, 1_000)
 AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthorized("who")
 BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
+LONE, LOCKED = Retryable("it refuses this row"), TimedOut("its row is locked")
+LONE.alone = LOCKED.alone = True
 TOO_OLD = Rejected.anywhere("a mirror takes nothing so old")
 LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
 UNREAD = Unavailable("Secrets Manager does not answer")
@@ -82,6 +84,9 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
         ("all refused, but few so far", 99, [NEVER] * 99, False, FRESH, State.WELL),
         ("what cannot be sent is no answer", 99, [TOO_OLD] * 99, False, FRESH, State.UNKNOWN),
         ("nor is it silence", 3, [TOO_OLD, TOO_OLD, SILENT], False, FRESH, State.UNKNOWN),
+        ("each of ten is refused alone", 10, [LONE] * 10, False, FRESH, State.UNKNOWN),
+        ("alone, beside silence", 5, [LONE, LONE, *[SILENT] * 3], False, FRESH, State.TROUBLE),
+        ("each of three waits for a lock", 3, [LOCKED] * 3, False, FRESH, State.TROUBLE),
         ("one time-out for two", 2, [SILENT] * 2, True, FRESH, State.UNKNOWN),
         ("one time-out for many", 99, [SILENT] * 99, True, FRESH, State.TROUBLE),
         ("one answer for all", 99, [BUSY] * 99, True, FRESH, State.UNKNOWN),
@@ -215,8 +220,11 @@ def test_where_each_event_is_tried_once_none_is_lost_behind_another(
     assert len(ruling.again) == 49
 
 
-def test_a_probe_that_cannot_be_sent_leaves_no_breaker_open() -> None:
-    ruling = of_part(part(1), Answers({0: TOO_OLD}), FRESH, Now(probe_of="TimedOut"), PLAIN)
+@pytest.mark.parametrize("error", [TOO_OLD, LONE])
+def test_a_probe_that_says_nothing_of_its_target_leaves_no_breaker_open(
+    error: DeliveryError,
+) -> None:
+    ruling = of_part(part(1), Answers({0: error}), FRESH, Now(probe_of="TimedOut"), PLAIN)
     assert ruling.state is State.WELL
 
 

@@ -46,6 +46,7 @@ class Answer(enum.Enum):
     DOWN = enum.auto()
     LOGIN = enum.auto()
     REFUSED = enum.auto()
+    ROW = enum.auto()
     TOO_LARGE = enum.auto()
     BUSY = enum.auto()
     THROTTLED = enum.auto()
@@ -227,6 +228,7 @@ class Table(TableTarget[Any]):
         Answer.READ_ONLY: ("25006", "cannot execute INSERT in a read-only transaction"),
         Answer.BUSY: ("53200", "out of memory"),
         Answer.THROTTLED: ("53300", "too many connections"),
+        Answer.ROW: ("23514", "violates check constraint"),
         Answer.REFUSED: ("22P05", "unsupported Unicode escape sequence"),
     }
 

@@ -16,6 +16,8 @@ refused; it took one before       dead, each with its reason  is well
 refused; it never took one        dead; those from            refuses everything: its breaker
                                   `UNTRUSTED_REFUSALS` of     opens
                                   all functions on again
+none; each answer is of its       each after its own growing  is not known; after a probe: well
+event alone                       pause
 one answer, and a reason of one   both halves are sent now    in trouble if `WHOLE_FAILURES` such
 of them is possible                                           parts follow one another
 one time-out for all of them      again, half of them at once  takes half as many, and is in
@@ -186,7 +188,7 @@ def _of_failures(
     rejected = [error for error in tried.values() if isinstance(error, Rejected)]
     if refusal := next((error for error in rejected if error.may_be_settings), None):
         return _of_refusals(refusal, standing, now)
-    failing = {index: error for index, error in tried.items() if error not in rejected}
+    failing = {n: error for n, error in tried.items() if not _is_its_own(error)}
     if not failing:
         return Ruling(standing, State.UNKNOWN if now.probe_of is None else State.WELL)
     first = next(iter(failing.values()))
@@ -203,6 +205,11 @@ def _of_failures(
     if silent or standing.failed >= limits.FAILED_EVENTS or blocks or now.probe_of is not None:
         return Ruling(standing, State.TROUBLE, first)
     return Ruling(standing, State.UNKNOWN)
+
+
+def _is_its_own(error: DeliveryError) -> bool:
+    """Return True if it is an answer to one event, which says nothing of the target."""
+    return isinstance(error, Rejected) or (error.alone and not isinstance(error, TimedOut))
 
 
 def _of_refusals(error: DeliveryError, standing: Standing, now: Now) -> Ruling:
