@@ -42,7 +42,7 @@ FRESH = Standing(1_000, 1_000)
 AWAY, SILENT, LOGIN = NotConnected("refused"), TimedOut("no answer"), NotAuthorized("who")
 BUSY, SLOW, NEVER = Retryable("503"), Throttled("429", 7), Rejected("400")
 LONE, LOCKED = Retryable("it refuses this row"), TimedOut("its row is locked")
-LONE.alone = LOCKED.alone = True
+LONE.alone = LONE.may_be_settings = LOCKED.alone = True
 TOO_OLD = Rejected.anywhere("a mirror takes nothing so old")
 LATE, OPEN = OutOfTime("late"), BreakerOpen("behind another")
 UNREAD = Unavailable("Secrets Manager does not answer")
@@ -84,8 +84,7 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
         ("all refused, but few so far", 99, [NEVER] * 99, False, FRESH, State.WELL),
         ("what cannot be sent is no answer", 99, [TOO_OLD] * 99, False, FRESH, State.UNKNOWN),
         ("nor is it silence", 3, [TOO_OLD, TOO_OLD, SILENT], False, FRESH, State.UNKNOWN),
-        ("each of ten is refused alone", 10, [LONE] * 10, False, FRESH, State.UNKNOWN),
-        ("alone, beside silence", 5, [LONE, LONE, *[SILENT] * 3], False, FRESH, State.TROUBLE),
+        ("each of ten is refused alone", 10, [LONE] * 10, False, FRESH, State.WELL),
         ("each of three waits for a lock", 3, [LOCKED] * 3, False, FRESH, State.TROUBLE),
         ("one time-out for two", 2, [SILENT] * 2, True, FRESH, State.UNKNOWN),
         ("one time-out for many", 99, [SILENT] * 99, True, FRESH, State.TROUBLE),
@@ -154,6 +153,7 @@ def test_a_refused_probe_is_an_answer_unless_all_were_refused(probe_of: str) -> 
     [
         ([NEVER] * 2, False, PLAIN, 2),
         ([NEVER] * 2, True, PLAIN, 1),
+        ([LONE] * 2, False, PLAIN, 2),
         ([NEVER, TOO_OLD], False, PLAIN, 1),
         ([TOO_OLD] * 2, True, PLAIN, 0),
         ([NEVER], False, PLAIN, 0),
@@ -220,8 +220,17 @@ def test_where_each_event_is_tried_once_none_is_lost_behind_another(
     assert len(ruling.again) == 49
 
 
+@pytest.mark.parametrize("error", [NEVER, LONE])
+def test_only_a_refusal_for_good_counts_again_for_the_same_event(error: DeliveryError) -> None:
+    """The first event of a queue in order would open its breaker for all."""
+    answers, final = Answers({0: error}), error is NEVER
+    again = [item("a", history=failed()), item("a", IN_ORDER, receives=2)]
+    counted = [possible_faults_of_settings([each], answers, PLAIN) for each in again]
+    assert counted == [final, final]
+
+
 @pytest.mark.parametrize("error", [TOO_OLD, LONE])
-def test_a_probe_that_says_nothing_of_its_target_leaves_no_breaker_open(
+def test_a_probe_that_is_at_fault_itself_leaves_no_breaker_open(
     error: DeliveryError,
 ) -> None:
     ruling = of_part(part(1), Answers({0: error}), FRESH, Now(probe_of="TimedOut"), PLAIN)

@@ -113,9 +113,9 @@ def _cell(when: str, answer: Answer, kind: Kind = Webhook, bounds: Bounds = _BAC
     return Cell("a target", when, partial(of_a_target, kind, _always(answer)), bounds)
 
 
-def _refusing(when: str, kind: Kind, reason: str) -> Cell:
-    play = partial(of_a_target, kind, _always(Answer.REFUSED), [(0, HOUR)], cold=True)
-    bounds = Bounds(tries=DAY, back=60, dead=(0, UNTRUSTED_REFUSALS), reason=reason)
+def _refusing(when: str, kind: Kind, answer: Answer, reason: str, back: float = 60) -> Cell:
+    play = partial(of_a_target, kind, _always(answer), [(0, HOUR)], cold=True)
+    bounds = Bounds(tries=DAY, back=back, dead=(0, UNTRUSTED_REFUSALS), reason=reason)
     return Cell("a target", when, play, bounds)
 
 
@@ -126,8 +126,11 @@ CELLS = (
     _cell("it refuses the login", Answer.LOGIN, bounds=_PROBED),
     _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
     _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
-    _refusing("each answer is 422, since it was set up", Webhook, "422"),
-    _refusing("a database refuses each row, since it was set up", Table, "Unicode escape"),
+    _refusing("each answer is 422, since it was set up", Webhook, Answer.REFUSED, "422"),
+    _refusing(
+        "a database refuses each row, since it was set up", Table, Answer.REFUSED, "Unicode escape"
+    ),
+    _refusing("a check refuses each row, since it was set up", Table, Answer.ROW, "", 900),
     _cell("a database is down", Answer.DOWN, Table),
     _cell("a database is frozen", Answer.SILENT, Table),
     _cell("a database takes no writes", Answer.READ_ONLY, Table),

@@ -16,8 +16,8 @@ refused; it took one before       dead, each with its reason  is well
 refused; it never took one        dead; those from            refuses everything: its breaker
                                   `UNTRUSTED_REFUSALS` of     opens
                                   all functions on again
-none; each answer is of its       each after its own growing  is not known; after a probe: well
-event alone                       pause
+so, but what its repair cures     each after its own growing  as where it is refused
+                                  pause
 one answer, and a reason of one   both halves are sent now    in trouble if `WHOLE_FAILURES` such
 of them is possible                                           parts follow one another
 one time-out for all of them      again, half of them at once  takes half as many, and is in
@@ -135,8 +135,14 @@ def possible_faults_of_settings(part: Sequence[Item], answers: Answers, policy: 
     """
     if len(answers.errors) < len(part) or policy.retries or policy.once:
         return 0
-    refusals = sum(error.may_be_settings for error in answers.errors.values())
+    refusals = sum(_counts(part[index], error) for index, error in answers.errors.items())
     return min(refusals, 1) if answers.whole else refusals
+
+
+def _counts(item: Item, error: DeliveryError) -> bool:
+    """Return True if it may be due to the settings, and was not counted for the same event."""
+    is_first = not item.tries and item.received.message.receives == 1
+    return error.may_be_settings and (is_first or isinstance(error, Rejected))
 
 
 def of_part(
@@ -185,10 +191,9 @@ def _of_failures(
         return Ruling(standing, State.TROUBLE, first)
     if answers.whole and len(part) > 1 and not isinstance(first, Throttled):
         return _of_whole(len(part), first, standing, now)
-    rejected = [error for error in tried.values() if isinstance(error, Rejected)]
-    if refusal := next((error for error in rejected if error.may_be_settings), None):
+    if refusal := next((error for error in tried.values() if error.may_be_settings), None):
         return _of_refusals(refusal, standing, now)
-    failing = {n: error for n, error in tried.items() if not _is_its_own(error)}
+    failing = {n: error for n, error in tried.items() if not isinstance(error, Rejected)}
     if not failing:
         return Ruling(standing, State.UNKNOWN if now.probe_of is None else State.WELL)
     first = next(iter(failing.values()))
@@ -205,11 +210,6 @@ def _of_failures(
     if silent or standing.failed >= limits.FAILED_EVENTS or blocks or now.probe_of is not None:
         return Ruling(standing, State.TROUBLE, first)
     return Ruling(standing, State.UNKNOWN)
-
-
-def _is_its_own(error: DeliveryError) -> bool:
-    """Return True if it is an answer to one event, which says nothing of the target."""
-    return isinstance(error, Rejected) or (error.alone and not isinstance(error, TimedOut))
 
 
 def _of_refusals(error: DeliveryError, standing: Standing, now: Now) -> Ruling:

@@ -192,6 +192,7 @@ class Answers:
             hint = ""
         found = kind.hinted(f"{where}: {text}", hint)
         found.alone = answer.verdict in (Verdict.EVENT, Verdict.ROW, Verdict.LOCKED)
+        found.may_be_settings |= answer.verdict is Verdict.ROW
         return found
 
 
