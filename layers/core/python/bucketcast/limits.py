@@ -161,7 +161,7 @@ ONCE_CONCURRENCY_FACTOR = 4
 moment when one of its endpoints hangs."""
 INGEST_CONCURRENCY = 5
 """Calls of ingest at once where none are reserved for it: half of what a new account has, and some
-1,400 messages of S3's a second, as docs/scale.md says."""
+1,300 messages of S3's a second, as docs/scale.md says."""
 BATCH_MESSAGES = 10
 """Messages that a function is called with: the most that Lambda takes without a window."""
 WINDOW_SECONDS = 1
