@@ -24,8 +24,8 @@ Write = Callable[[bytes], Awaitable[None]]
 MaySee = Callable[[Event], Awaitable[bool]]
 """Returns True if an event may be written."""
 DELETE_AFTER_SECONDS: Final = 1.0
-AGAIN_SECONDS: Final = 5
-"""Before a client that comes back at once gets an event again that was for one alike."""
+AGAIN_SECONDS: Final = 12
+"""Before clients alike get an event again: at most six times in the minute one may be away."""
 POLL_BATCHES: Final = 10
 """So many are received for one answer: who pauses for half a minute gets 200 messages a minute."""
 POLL_BYTES: Final = 3_000_000
