@@ -27,6 +27,7 @@ from bucketcast.errors import (
     NotConnected,
     OutOfTime,
     Paused,
+    RefusesAll,
     Rejected,
     Retryable,
     Throttled,
@@ -250,6 +251,27 @@ def test_where_tries_are_limited_no_breaker_opens(error: DeliveryError) -> None:
 def test_in_order_nothing_is_sent_behind_what_failed(error: DeliveryError, *, stops: bool) -> None:
     ruling = of_part(part(1, IN_ORDER), Answers({0: error}), FRESH, Now(), IN_ORDER)
     assert (ruling.stops is not None) is stops
+
+
+@pytest.mark.parametrize(
+    ("error", "hours", "receives", "over"),
+    [
+        (LONE, 2, 4, True),
+        (LONE, 2, 3, False),
+        (LONE, 0.9, 40, False),
+        (LOCKED, 2, 40, False),
+        (BUSY, 99, 99, False),
+        (RefusesAll.because(LONE), 99, 99, False),
+    ],
+)
+def test_in_order_what_is_refused_alone_holds_up_others_for_an_hour(
+    error: DeliveryError, hours: float, receives: int, *, over: bool
+) -> None:
+    sent = NOW - round(hours * limits.HELD_UP_MS)
+    it = item("a", IN_ORDER, sent=sent, receives=receives)
+    ruling = of_part([it], Answers({0: error}), FRESH, Now(), IN_ORDER)
+    assert (ruling.stops is None) is over
+    assert (of_event(it.fail(error), NOW).fate is Fate.DEAD) is over
 
 
 def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> None:

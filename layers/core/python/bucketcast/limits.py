@@ -61,6 +61,8 @@ LONGEST_PAUSE_SECONDS = 3_600
 """The longest pause of an event that fails again and again while its target takes others."""
 AGE_PER_PAUSE = 6
 """A waiting message is looked at again after this part of its age."""
+HELD_UP_MS = 3_600_000
+"""In order an event that is refused alone holds up all behind it for about so long."""
 LONGEST_PAUSE_IN_ORDER_SECONDS = 1_500
 """The longest pause in order: so a message's receives, which nothing can reset there, last for its
 term, with some left for a function that crashes."""

@@ -5,6 +5,7 @@ an event            what happens
 ==================  ==============================================================================
 fails               sent again after a pause that doubles, with its history, for `TERM_DAYS`
 fails, in order     its message stays; it is seen again after a part of the time it has waited for
+refused, in order   the same for about an hour, whatever its repair: then it is given up
 waits               for a target that is down or paused: sent again or hidden, and no try counts
 `time_to_live`      too old since it arrived: given up without another try
 `retries`           failed once more often: given up; what there was no time for does not count
@@ -192,6 +193,16 @@ class Term(NamedTuple):
     def expired(self) -> bool:
         """Whether the message is given up if it fails now."""
         return self.now - self.started > limits.TERM_MS
+
+    def is_over(self, *, refused: bool) -> bool:
+        """Return True if the message is given up when it fails now, `refused` or not.
+
+        In order one that is refused holds up all others, so that it is given up after an hour. Its
+        first try is not known; its receives leave one that waited for long some tries.
+        """
+        held_up = self.policy.in_order and self.age > limits.HELD_UP_MS
+        tried = self.receives > limits.CRASHED_RECEIVES
+        return self.expired or (refused and held_up and tried)
 
     @property
     def expires_soon(self) -> bool:

@@ -166,7 +166,11 @@ def of_part(
         failed = (
             error
             for index, error in errors.items()
-            if kept or not (isinstance(error, FINAL) or part[index].received.term.expired)
+            if kept
+            or not (
+                isinstance(error, FINAL)
+                or part[index].received.term.is_over(refused=error.may_be_settings)
+            )
         )
         return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
     if late or (ruling.error and not policy.once):

@@ -154,7 +154,8 @@ def _limit(failure: Failed) -> str:
     term = failure.received.term
     if term.policy.retries and failure.tries > term.policy.retries:
         return f"max_retries of {term.policy.retries}: {failure.tries} tries failed"
-    return term.describe(failure.tries) if term.expired else ""
+    over = term.is_over(refused=failure.error.may_be_settings)
+    return term.describe(failure.tries) if over else ""
 
 
 def _pause(failure: Failed) -> int:
