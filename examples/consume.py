@@ -130,7 +130,7 @@ def elasticsearch(url: str, index: str, username: str = "", password: str = "") 
 def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str = "") -> None:
     """Read a topic of Kafka from its beginning, without committing offsets.
 
-    .venv/bin/pip install kafka-python
+    .venv/bin/pip install "kafka-python[lz4,snappy,zstd]"
     .venv/bin/python examples/consume.py kafka --brokers localhost:9092 --topic bucketevents
     """
     import logging

@@ -11,7 +11,7 @@ from bucketcast.delivery.ruling import Answers as AnswersOfAPart
 from bucketcast.delivery.ruling import possible_faults_of_settings
 from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.settings.options import options_of
-from bucketcast.targets.base.answers import Answers, Verdict, codes_of
+from bucketcast.targets.base.answers import Answers, Verdict, codes_of, describe
 from bucketcast.targets.elasticsearch.errors import Error, of_document
 from bucketcast.targets.nats.batch import too_large
 from bucketcast.targets.nats.jetstream import JetStream, _Error
@@ -67,7 +67,7 @@ FAULTS = {
         "no JSON": "22P02",
         "a NUL, which no text holds": "22021 22P05",
     },
-    "webhook": {"what the receiver itself says of an event": "400 413 415 422"},
+    "webhook": {"what the receiver itself says of an event": "400 413 422"},
 }
 """What is wrong with an event that no target of its kind would take, and the codes of that."""
 
@@ -217,6 +217,10 @@ def test_the_first_answer_that_fits_counts(text: str, code: str, stage: str, exp
 
 
 def test_the_codes_of_an_exception_are_its_classes() -> None:
+    assert describe(TimeoutError("nats: timeout")) == (
+        "no answer in time",
+        codes_of(TimeoutError()),
+    )
     assert codes_of(ConnectionResetError()) == [
         "ConnectionResetError",
         "ConnectionError",

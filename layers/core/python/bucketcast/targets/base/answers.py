@@ -47,7 +47,7 @@ class Verdict(Enum):
     AWAY = "nobody there: all wait", NotConnected
     SILENT = "no answer: sent again", TimedOut
     LOCKED = "waits for a lock", TimedOut
-    AGAIN = "sent again, alone", Retryable
+    AGAIN = "sent again", Retryable
 
     def __init__(self, fate: str, error: type[DeliveryError]) -> None:
         self.fate = fate
@@ -128,8 +128,8 @@ def codes_of(error: BaseException) -> Sequence[str]:
 
 def describe(error: BaseException) -> tuple[str, Sequence[str]]:
     """Return the text of an error, and its codes."""
-    unnamed = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
-    return " ".join(str(error).split()) or unnamed, codes_of(error)
+    text = "no answer in time" if isinstance(error, TimeoutError) else str(error)
+    return " ".join(text.split()) or type(error).__name__, codes_of(error)
 
 
 class Answers:

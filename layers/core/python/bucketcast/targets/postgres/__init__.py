@@ -6,7 +6,8 @@
 `require` (the default: encrypted, but the server is not verified), `verify-ca` or `verify-full`.
 With `cert_authority` it is `verify-full`, and nothing below `verify-ca` is accepted; without it,
 the system's CAs count. Certificates are options, and `sslrootcert`, `sslcert` and `sslkey` are
-refused, as are `service`, `passfile`, `hostaddr` and Unix sockets. Connecting takes at most 5 s.
+refused, as are `service`, `passfile`, `hostaddr` and Unix sockets. Connecting takes at most 5 s,
+and `connect_timeout` has no effect.
 Any other name is a setting of the session, such as `search_path`; the default `statement_timeout`
 is 15 s. `channel_binding` is `prefer` (the default), `require` or `disable`. A connection pooler
 must use session pooling (PgBouncer: `pool_mode = session`).

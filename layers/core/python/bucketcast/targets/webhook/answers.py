@@ -9,7 +9,8 @@ _CERTIFICATE = "if it asks for a client's certificate: see client_cert"
 
 ANSWERS = Answers(
     *of_http("endpoint"),
-    Verdict.EVENT("400 413 415 422"),
+    Verdict.EVENT("400 413 422"),
+    Verdict.SETTINGS("415", "see shape"),
     Verdict.LOGIN("401 403 407", "see auth_token"),
     Verdict.SLOWER("Retry-After"),
     Verdict.SETTINGS("300-303 307 308", "redirects are not followed; set endpoint to {location}"),
