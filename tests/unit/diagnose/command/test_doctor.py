@@ -172,6 +172,7 @@ def key_policy(aws: MotoAws, *services: str) -> None:
     aws.outputs["KmsKey"] = arn
 
 
+NOW = round(time.time() * 1_000)
 FAULTS: dict[str, tuple[Plant, str]] = {
     "failing since …: … of its last … tries went through": (
         both(
@@ -185,10 +186,15 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         "bucketcast target resume webhook:primary",
     ),
     "slower than its events come: one has waited for …": (
-        both(
-            message(FUNCTION), counted(Counts(sent=9), Last(round(time.time() * 1_000), oldest=1))
-        ),
+        both(message(FUNCTION), counted(Counts(sent=9), Last(NOW, oldest=1))),
         "max_concurrency",
+    ),
+    "refused alone for …: …": (
+        both(
+            message(FUNCTION),
+            counted(Counts(sent=9), Last(NOW, NOW, "Retryable", "no field", oldest=1)),
+        ),
+        "repair what the error names",
     ),
     "… messages wait, and none was tried for … minutes": (
         message(FUNCTION),
@@ -240,6 +246,7 @@ FAULTS: dict[str, tuple[Plant, str]] = {
 WARNINGS = (
     "paused since …",
     "slower than its events come: one has waited for …",
+    "refused alone for …: …",
     "… messages wait, and none was tried for … minutes",
     "it was removed while … messages waited",
     "… has dead letters: …",

@@ -40,7 +40,7 @@ def queue_alarms(
         f"it is off, and events have waited for over {NEARLY_DROPPED_DAYS} days; SQS drops them "
         f"after {RETENTION_DAYS}"
         if off
-        else "events have waited for over 15 minutes: it is down, too slow or refuses the login, "
+        else "events have waited for over 15 minutes: it is down, too slow or refuses them, "
         "or its function does not run or keep up"
     )
     waiting = _text(f"{target}: {symptom}", f"bucketcast --stack {stack} doctor", "waiting")

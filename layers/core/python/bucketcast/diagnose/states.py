@@ -4,7 +4,7 @@ from typing import Any
 
 from bucketcast.deployment.status import Status
 from bucketcast.finding import Finding
-from bucketcast.limits import ALARM_AGE_SECONDS, REPORTED_AGE_SECONDS
+from bucketcast.limits import ALARM_AGE_SECONDS, LONGEST_PAUSE_SECONDS, REPORTED_AGE_SECONDS
 from bucketcast.terminal.remarks import remarks
 from bucketcast.terminal.times import age
 
@@ -15,7 +15,8 @@ _QUIET_MS = ALARM_AGE_SECONDS * 1_000
 def check_state(status: Status, now: int) -> Finding:
     """Check the state of a target at `now` (Unix ms)."""
     target, state, last = status.target, status.condition.state, status.last
-    hint, command = "repair what the error names: its events wait, and follow by themselves", ""
+    repair, command = "repair what the error names: its events wait, and follow by themselves", ""
+    hint = repair
     if state == "paused":
         hint, command = "resume it when it may go on", f"bucketcast target resume {target.name}"
     elif state == "failing" and last.error == "Rejected":
@@ -37,7 +38,12 @@ def check_state(status: Status, now: int) -> Finding:
         command = f"aws logs tail /aws/lambda/{target.function} --since 1h"
         return Finding(CHECK, target.arn, "warn", found, "see how its function ends", command)
     if state == "online" and 0 < status.oldest < now - REPORTED_AGE_SECONDS * 1_000:
-        found = f"slower than its events come: one has waited for {age(status.oldest, now)}"
+        waited = age(status.oldest, now)
+        # An event that is refused alone is tried again at least so often.
+        if last.error == "Retryable" and last.failure > now - LONGEST_PAUSE_SECONDS * 1_000:
+            found = f"refused alone for {waited}: {last.reason}"
+            return Finding(CHECK, target.arn, "warn", found, repair)
+        found = f"slower than its events come: one has waited for {waited}"
         hint = "raise its max_concurrency, or take the profile throughput: see docs/operations.md"
         return Finding(CHECK, target.arn, "warn", found, hint)
     return Finding(CHECK, target.arn, "ok", state)
