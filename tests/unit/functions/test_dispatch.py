@@ -95,11 +95,15 @@ class Dispatch:
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
+SENT = round(time.time() * 1_000)
+"""Messages whose term has run out are dead."""
+
+
 def invocation(*bodies: str, history: History | None = None) -> dict[str, Any]:
     """Return what Lambda passes of messages with these bodies, all with this history."""
     told = {ATTRIBUTE: history.json} if history and history.json else {}
     made = [
-        sqs_record(body, number=index, queue=QUEUE, sent=1_800_000_000_000, beside=told)
+        sqs_record(body, number=index, queue=QUEUE, sent=SENT, beside=told)
         for index, body in enumerate(bodies)
     ]
     return {"Records": made}
@@ -208,7 +212,7 @@ def test_a_long_wait_is_written_before_anything_is_sent(
     said: list[int],
 ) -> None:
     """A function that dies of what it sends has written it."""
-    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0 + seconds)
+    monkeypatch.setattr("time.time", lambda: SENT / 1_000 + seconds)
 
     def dies(*_: Any) -> base.Failures:
         raise SystemExit

@@ -29,7 +29,7 @@ HOOK = TargetArn("audit", "webhook")
 OPEN = {"endpoint": "https://example.org/hook"}
 HIDDEN = {**OPEN, "auth_token": "hunter2"}
 ALARMS = ("dead", "waiting")
-CALLS = {"creation": 13, "change": 13, "on": 15, "removal": 14, "discard": 16, "return": 11}
+CALLS = {"creation": 14, "change": 13, "on": 15, "removal": 14, "discard": 16, "return": 11}
 """How many calls to AWS each makes. A `return` is the creation of a target whose events wait."""
 
 
