@@ -117,6 +117,8 @@ _HTTP = "webhook elasticsearch"
         ("amqp", "530", "refused for user 'u': connection limit (9) is reached", "SLOWER"),
         ("mysql", "3118 3955 1524", "", "LOGIN"),
         ("mysql", "1047", "WSREP has not yet prepared node", "AWAY"),
+        ("mqtt", "0x95", "too large alone", "ROW"),
+        ("nats", "10054", "too large alone", "ROW"),
         ("nsq", "E_BAD_BODY E_BAD_MESSAGE", "MPUB invalid body size 1", "AGAIN"),
         ("postgres", "42501", "new row violates row-level security policy for table", "ROW"),
     ],

@@ -40,7 +40,7 @@ class Verdict(Enum):
 
     EVENT = "its own fault: dead-lettered", Rejected
     HALVE = "too large: halved, alone dead-lettered", TooLargeError
-    SETTINGS = "waits for settings, here or there", Retryable
+    SETTINGS = "waits for other settings", Retryable
     ROW = "waits for its repair, alone", Retryable
     LOGIN = "waits for a login or right", NotAuthorized
     SLOWER = "waits as asked", Throttled

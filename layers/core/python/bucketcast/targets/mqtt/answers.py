@@ -18,7 +18,7 @@ ANSWERS = Answers(
     Verdict.SETTINGS("0x90", "set topic to one that the broker accepts"),
     Verdict.SETTINGS("0x9B", "set qos to one that the broker accepts"),
     Verdict.SETTINGS("0x9C 0x9D", "set broker to that server"),
-    Verdict.SETTINGS("0x95", "raise the broker's largest packet"),
+    Verdict.ROW("0x95", "raise the broker's largest packet"),
     Verdict.SLOWER("0x89 0x96 0x97 0x9F"),
     Verdict.AWAY("0x8E", "does another client use this client_id?"),
     Verdict.AWAY("0x88 0x8B 0x8D 0x93 0x98 0xA0"),

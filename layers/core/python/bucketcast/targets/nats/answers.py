@@ -18,7 +18,7 @@ ANSWERS = Answers(
     ),
     Verdict.LOGIN("AuthorizationError InvalidUserCredentialsError", _LOGIN),
     Verdict.SETTINGS("BadSubjectError", "see subject"),
-    Verdict.SETTINGS("10054", "raise --max-msg-size of the stream"),
+    Verdict.ROW("10054", "raise --max-msg-size of the stream"),
     Verdict.SETTINGS("10035 10039 10076", "turn JetStream on, or jetstream off"),
     Verdict.AWAY(
         "SecureConnWantedError",
