@@ -95,15 +95,12 @@ class Dispatch:
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
-SENT = round(time.time() * 1_000)
-"""Messages whose term has run out are dead."""
-
-
-def invocation(*bodies: str, history: History | None = None) -> dict[str, Any]:
-    """Return what Lambda passes of messages with these bodies, all with this history."""
+def invocation(*bodies: str, history: History | None = None, age: int = 0) -> dict[str, Any]:
+    """Return what Lambda passes of messages with these bodies, sent so many seconds ago."""
+    sent = round((time.time() - age) * 1_000)
     told = {ATTRIBUTE: history.json} if history and history.json else {}
     made = [
-        sqs_record(body, number=index, queue=QUEUE, sent=SENT, beside=told)
+        sqs_record(body, number=index, queue=QUEUE, sent=sent, beside=told)
         for index, body in enumerate(bodies)
     ]
     return {"Records": made}
@@ -212,14 +209,13 @@ def test_a_long_wait_is_written_before_anything_is_sent(
     said: list[int],
 ) -> None:
     """A function that dies of what it sends has written it."""
-    monkeypatch.setattr("time.time", lambda: SENT / 1_000 + seconds)
 
     def dies(*_: Any) -> base.Failures:
         raise SystemExit
 
     monkeypatch.setattr(Fake, "send", dies)
     with pytest.raises(SystemExit):
-        dispatch(body("a"))
+        dispatch.handler()(invocation(body("a"), age=seconds), lambda_context())
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["OldestEventAge"] for line in lines if "OldestEventAge" in line] == said
     assert {line["queue"] for line in lines if "OldestEventAge" in line} <= {QUEUE}

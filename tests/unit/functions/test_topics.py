@@ -1,5 +1,6 @@
 """Topics on their way: which queue ingest finds, and the one attempt of those not persistent."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from itertools import chain, repeat
@@ -25,7 +26,7 @@ from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic
 from tests.unit.delivery.bench import NEW
 from tests.unit.dynamic_targets.account import Account
-from tests.unit.functions.test_dispatch import SENT, Fake, invocation
+from tests.unit.functions.test_dispatch import Fake, invocation
 from tests.unit.functions.test_dynamic import webhooks_environ
 from tests.unit.moto_aws import DYNAMIC, REGION
 from tests.unit.samples import event, lambda_context, received
@@ -251,7 +252,8 @@ def test_first_event_without_an_answer_is_waited_for_by_one_function(
 ) -> None:
     """Each function waited for several of every topic before it gave the topic up."""
     topic = stack.put("once")
-    monkeypatch.setattr("bucketcast.delivery.breaker._now", lambda: SENT)
+    now = round(time.time() * 1_000)
+    monkeypatch.setattr("bucketcast.delivery.breaker._now", lambda: now)
     Fake.errors = {"a": TimedOut("no answer")}
     assert stack(body(topic.arn, "a")) == []
     stack.handler = stack.build()
