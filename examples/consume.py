@@ -140,12 +140,15 @@ def kafka(brokers: str, topic: str, sasl_username: str = "", sasl_password: str 
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # without a broker many lines a second
     login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
     login |= {"sasl_plain_username": sasl_username, "sasl_plain_password": sasl_password}
+    waiting(topic)
     consumer = KafkaConsumer(
         bootstrap_servers=brokers.split(","),
+        bootstrap_timeout_ms=10_000,
         enable_auto_commit=False,
         **(login if sasl_username else {}),
     )
-    waiting(topic)
+    if not consumer.partitions_for_topic(topic):
+        print(f"{topic} is not there yet, or not allowed", file=sys.stderr, flush=True)
     while not (numbers := consumer.partitions_for_topic(topic)):
         time.sleep(1)
     partitions = [TopicPartition(topic, number) for number in numbers]
