@@ -70,7 +70,7 @@ ANSWERS = Answers(
         *of_connections(
             "the server", "dsn_string", "does tls in dsn_string suit the port?", "2003 2006 2013"
         ),
-        Verdict.AWAY("2006 2013", "does the server trust client_cert, if it asks for one?"),
+        Verdict.AWAY("2006 2013", "does it want another client certificate? See client_cert"),
         Verdict.AWAY("2000-2072 MySQLError"),
         Verdict.AWAY(
             "IndexError TypeError ValueError error", "is what answers there MySQL? See dsn_string"

@@ -51,7 +51,7 @@ ANSWERS = Answers(
             "the server", "connection_string", "does sslmode in connection_string suit the port?"
         ),
         Verdict.LOGIN("ScramException"),
-        Verdict.AWAY("Error", "does the server trust client_cert, if it asks for one?"),
+        Verdict.AWAY("Error", "does it want another client certificate? See client_cert"),
         Verdict.AWAY(
             "IndexError KeyError MemoryError ValueError error",
             "what answers there is not PostgreSQL: see connection_string",
