@@ -7,6 +7,9 @@ Logs: a thread of MiniStack reads what functions print. MiniStack gives it 50 ms
 logs what is read later with the next call of the same process: last lines, such as a delivery's,
 stay away until then. Here each call of Python ends with a mark, which is waited for.
 
+Queues: after a message that no function reads, the poller of queues rests for 50 ms, and each event
+sends some. Here it rests for 5.
+
 S3: a thread sends a notification, maybe long after the upload was answered, so that nobody can
 tell when all is delivered. Here it is on its queue by then.
 """
@@ -25,7 +28,7 @@ from typing import Any, ClassVar
 
 from ministack.app import main
 from ministack.core import lambda_runtime
-from ministack.services import s3
+from ministack.services import lambda_svc, s3
 
 MARK = "\x04"
 PAUSE_SECONDS = 0.1
@@ -95,6 +98,8 @@ def notify(bucket: str, key: str, event: str, *what: Any, **more: Any) -> None:
 if __name__ == "__main__":
     mark_ends()
     share_packages()
+    assert lambda_svc._ESM_IDLE_WAKE_GAP_SECONDS
+    lambda_svc._ESM_IDLE_WAKE_GAP_SECONDS = 0.005
     assert s3._fire_s3_event_async
     s3._fire_s3_event_async = notify
     main()
