@@ -176,8 +176,9 @@ def _delays_gathered(hop: Hop) -> Iterator[tuple[float, float]]:
 def _size(hop: Hop, quantile: float, more: float = 1.0) -> float:
     """Return a quantile of the messages of a call, if so many times as many come as on average."""
     if hop.gathering:
-        mean = (hop.batch - 1) * more
-        size = 1 + max(0.0, mean + math.sqrt(mean) * NORMAL.inv_cdf(quantile))
+        # Of a Poisson distribution, by the first two terms of Cornish and Fisher.
+        mean, normal = (hop.batch - 1) * more, NORMAL.inv_cdf(quantile)
+        size = 1 + max(0.0, mean + math.sqrt(mean) * normal + (normal**2 - 1) / 6)
     else:
         # Polls begin by chance, so what comes between two is spread as the times between them.
         size = max(1.0, -hop.batch * math.log(1 - quantile))
