@@ -82,13 +82,6 @@ def test_paused_target_is_sent_nothing_and_the_reason_is_stored() -> None:
     assert sent.history == History(SENT, 0, PAUSED, "Paused")
 
 
-def test_events_of_a_paused_target_are_dead_lettered_before_sqs_drops_them() -> None:
-    bench = paused_bench()
-    bench(message("1", "a", failed(0, PAUSED, NOW - TERM_MS - 1)))
-    assert bench.queue.dead_keys == ["a"]
-    assert bench.queue.reasons == [f"{PAUSED} (given up after 13 days and 0 tries)"]
-
-
 @pytest.mark.parametrize(
     ("outage", "reason"),
     [
@@ -102,13 +95,6 @@ def test_in_order_a_new_function_knows_why_nothing_was_tried(outage: Outage, rea
     bench(message("1", "a", sent=AT_ITS_END))
     assert f"{reason} (given up after 13 days" in bench.queue.reasons[0]
     assert bench.store.outage == outage, "to give up is no probe"
-
-
-@pytest.mark.parametrize(("ago", "seconds"), [(0, 1), (60, 10), (86_400, 60)])
-def test_a_pause_is_looked_at_again_within_a_minute(ago: int, seconds: int) -> None:
-    bench = paused_bench(NOW - ago * 1_000)
-    bench(message("1", "a"))
-    assert bench.queue.sent[0].delay == seconds
 
 
 def test_after_a_pause_everything_is_sent() -> None:
@@ -128,14 +114,6 @@ def test_connection_errors_open_the_breaker(error: DeliveryError) -> None:
     assert (bench.target.batches, outcome.stay) == ([], [])
     assert (counts(outcome), outcome.waiting) == ((0, 0, 0), 3)
     assert outcome.outcomes.retried == {}, "what was not tried is no try in a trace"
-
-
-def test_waiting_events_are_merged_and_no_try_is_counted() -> None:
-    bench = silent_bench()
-    bench(message("1", "ab", failed(2)), message("2", "c", failed(2)))
-    assert bench.queue.back == [["a", "b", "c"]]
-    (sent,) = bench.queue.sent
-    assert (sent.history, sent.delay) == (failed(2, str(SILENT)), 1)
 
 
 @pytest.mark.parametrize("keys", [["a"], [f"{n}" for n in range(500)]])

@@ -91,11 +91,6 @@ def test_plain_event_needs_no_escape(one: dict[str, Any]) -> None:
         assert all(json.dumps(text, ensure_ascii=False) == f'"{text}"' for text in texts)
 
 
-def test_records_of_a_bucket_have_one_form() -> None:
-    events = parsed(*(record(f"k{n}", s3__object__size=n) for n in range(9)))
-    assert forms(events) == 1
-
-
 def test_records_that_were_alone_in_their_messages_have_one_form_together() -> None:
     alone = [reopened(parsed(record(f"photos/{n}.jpg")))[0] for n in range(9)]
     assert forms(alone) == 1

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.messages import Batch, Item, Outcome, Result
+from bucketcast.delivery.messages import Batch, Item, Result
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent
 from bucketcast.delivery.tracing import Outcomes
@@ -15,7 +15,6 @@ from bucketcast.errors import (
     DeliveryError,
     OutOfTime,
     Paused,
-    Rejected,
     Throttled,
     Waiting,
     name_of,
@@ -34,11 +33,6 @@ from tests.unit.delivery.bench import (
     message,
     only,
 )
-
-
-def test_old_event_that_arrives_is_delivered() -> None:
-    old = message("1", "a", History(NOW - TERM_MS - 1, 1))
-    assert Bench()(old) == Outcome(delivered=1)
 
 
 def test_age_of_the_oldest_is_reported() -> None:
@@ -81,13 +75,6 @@ def test_what_comes_back_in_whatever_ways_is_as_old_as_before(
         bench.engine, now = Engine(bench.queue, Fails(way, begins=begins)), NOW + 60_000 * step
         assert bench(*waiting, now=now).oldest == 60.0 * (step + 1)
         waiting = bench.again(sent=now)
-
-
-def test_every_event_is_delivered_retried_or_dead() -> None:
-    errors = {"b": Rejected("x"), "d": BUSY, "g": Throttled("z", 1)}
-    bench = Bench(only(errors), batch_size=3)
-    outcome = bench(message("1", "abc"), message("2", "def"), message("3", "g"))
-    assert (counts(outcome), outcome.stay) == ((4, 2, 1), [])
 
 
 # Out of time
@@ -136,12 +123,6 @@ def test_unopened_messages_stay_and_are_visible_at_once() -> None:
 # In order
 
 
-def test_in_order_one_event_at_a_time() -> None:
-    bench = Bench(policy=IN_ORDER)
-    assert bench(message("1", "a"), message("2", "b"), message("3", "c")).delivered == 3
-    assert bench.target.batches == [["a"], ["b"], ["c"]]
-
-
 @pytest.mark.parametrize("error", [BUSY, GONE, Throttled("slow", 9)])
 def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryError) -> None:
     bench = Bench(only({"b": error}), IN_ORDER)
@@ -149,13 +130,6 @@ def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryErr
     assert bench.target.batches == [["a"], ["b"]]
     assert (outcome.stay, counts(outcome)) == (["2", "3", "4"], (1, 1, 0))
     assert (outcome.waiting, bench.queue.sent) == (2, []), "sent again, they would be last"
-
-
-def test_in_order_a_rejected_event_lets_the_next_go() -> None:
-    bench = Bench(only({"b": Rejected("never")}), IN_ORDER)
-    outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
-    assert bench.target.batches == [["a"], ["b"], ["c"]]
-    assert (outcome.stay, bench.queue.dead_keys) == ([], ["b"])
 
 
 def test_in_order_a_part_never_goes_back_behind_the_others() -> None:
@@ -194,14 +168,6 @@ def test_progress_is_reported_per_chunk() -> None:
         [],
         [],
     ]
-
-
-def test_large_message_and_ten_thousand_messages_are_delivered() -> None:
-    bench = Bench()
-    large = message("large", [f"{n}" for n in range(1_000)])
-    small = message("", "a")
-    many = [small._replace(id=f"{n}", receipt=f"{n}") for n in range(10_000)]
-    assert bench(large, *many) == Outcome(delivered=11_000)
 
 
 def test_ten_thousand_messages_that_wait_become_a_few() -> None:

@@ -112,10 +112,6 @@ def test_one_event_a_message_where_order_counts() -> None:
     assert [(each.start, each.stop) for each in packed] == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_nothing_makes_no_message() -> None:
-    assert list(pack([])) == []
-
-
 def test_events_that_do_not_compress_are_split() -> None:
     made = [
         Delivery("rule", event(f"k{n}", stored=msgspec.Raw(noise(60_000 + n)))) for n in range(40)

@@ -14,7 +14,6 @@ from bucketcast.errors import (
     DeliveryError,
     NotConnected,
     Retryable,
-    TimedOut,
     Unavailable,
 )
 from bucketcast.limits import (
@@ -90,14 +89,6 @@ def test_max_retries_of_two_are_three_tries() -> None:
     assert sum(each.delivered for each in run.outcomes) == 1
 
 
-@pytest.mark.parametrize(("pause", "times"), [(5, [0, 5, 10, 15]), (0, [0, 1, 2, 3])])
-def test_a_fixed_pause_spaces_the_tries(pause: int, times: list[float]) -> None:
-    run = Run(Policy(retries=3, pause=pause), a=BUSY)
-    run.give("a")
-    run.to_the_end()
-    assert run.times == times
-
-
 def test_a_pause_is_kept_though_sqs_delays_no_message_so_long() -> None:
     run = Run(Policy(retries=2, pause=4_000), a=BUSY)
     run.give("a")
@@ -153,26 +144,7 @@ def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
     assert bench.queue.sent[0].delay == 10
 
 
-@pytest.mark.parametrize("error", [NotConnected("refused"), TimedOut("no answer"), BUSY])
-def test_where_tries_are_limited_all_events_have_theirs_side_by_side(error: DeliveryError) -> None:
-    """One after the other, the last of fifty was given up after as many minutes."""
-    bench = Bench(everything(error), Policy(retries=1, pause=2), batch_size=2)
-    outcome = bench(message("1", "abcdef", sent=NOW - 60_000))
-    assert (outcome.retried, outcome.waiting, bench.store.read()) == (6, 0, None)
-    assert {(sent.history.tries, sent.delay) for sent in bench.queue.sent} == {(1, 2)}
-
-
 # Once, and redriven
-
-
-def test_redriven_events_have_no_limit_but_the_term() -> None:
-    policy = Policy(time_to_live=1, retries=1, pause=0)
-    bench = Bench(everything(BUSY), policy)
-    bench(message("1", "a", History(tries=9, redriven=True), created=1))
-    assert (bench.target.batches, bench.queue.dead, bench.queue.back) == ([["a"]], [], [["a"]])
-    assert bench.queue.sent[0].history.redriven
-    bench(message("2", "b", failed(redriven=True, since=NOW - TERM_MS - 1)))
-    assert bench.queue.dead_keys == ["b"]
 
 
 def test_a_redrive_of_a_dead_letter_begins_a_term_for_the_same() -> None:

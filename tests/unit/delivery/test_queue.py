@@ -57,17 +57,6 @@ def send(client: Any, *bodies: str) -> dict[int, str]:
     return Queue("url", client).send([Outgoing(body) for body in bodies])
 
 
-def test_ten_messages_at_most_go_in_one_call() -> None:
-    client = Sqs()
-    assert send(client, *map(str, range(25))) == {}
-    assert client.bodies == [
-        [str(n) for n in range(10)],
-        [str(n) for n in range(10, 20)],
-        [str(n) for n in range(20, 25)],
-    ]
-    assert all(len({each["Id"] for each in batch}) == len(batch) for batch in client.batches)
-
-
 def test_nothing_is_no_call() -> None:
     client = Sqs()
     assert send(client) == {}
@@ -81,6 +70,7 @@ def test_nothing_is_no_call() -> None:
         ([MESSAGE_BYTES, 1, MESSAGE_BYTES], [1, 1, 1]),
         ([MESSAGE_BYTES // 2, MESSAGE_BYTES // 2, 1], [2, 1]),
         ([1] * 3, [3]),
+        ([1] * 25, [10, 10, 5]),
     ],
 )
 def test_one_call_carries_no_more_than_sqs_allows(sizes: list[int], batches: list[int]) -> None:

@@ -17,7 +17,6 @@ from bucketcast.errors import (
     Rejected,
     Retryable,
     TimedOut,
-    Waiting,
 )
 from bucketcast.limits import DAY_MS, UNTRUSTED_REFUSALS
 from bucketcast.targets import base
@@ -27,7 +26,6 @@ from tests.unit.delivery.bench import (
     PLAIN,
     SENT,
     WELL,
-    Answer,
     Bench,
     FakeQueue,
     Target,
@@ -43,24 +41,7 @@ SILENT = TimedOut("no answer within 10 s")
 PASSWORD = NotAuthorized("password")
 
 
-def takes(most: int) -> Answer:
-    """Answer nothing in time where more than so many events come at once."""
-
-    def answer(keys: list[str]) -> base.Failures:
-        if len(keys) > most:
-            raise SILENT
-        return {}
-
-    return answer
-
-
 # Batches
-
-
-def test_messages_are_cut_into_batches_that_the_target_takes() -> None:
-    bench = Bench(batch_size=2)
-    assert bench(message("1", "abc"), message("2", "de")).delivered == 5
-    assert bench.target.batches == [["a", "b"], ["c", "d"], ["e"]]
 
 
 def test_connection_is_made_when_needed_and_kept() -> None:
@@ -101,24 +82,6 @@ def test_a_frozen_target_gets_a_few_events_of_a_batch() -> None:
     assert {one.history.reason for one in bench.queue.sent} == {str(SILENT)}
 
 
-def test_rest_is_not_tried_where_the_target_is_gone() -> None:
-    bench = Bench(everything(GONE), batch_size=1)
-    outcome = bench(message("1", "ab"), message("2", "c"))
-    assert (bench.target.batches, outcome.stay, bench.target.closed) == ([["a"]], [], 1)
-    assert sorted(key for keys in bench.queue.back for key in keys) == ["a", "b", "c"]
-    assert str(outcome.reason) == "refused"
-
-
-@pytest.mark.parametrize("policy", [Policy(once=True), Policy(retries=1, pause=0)])
-def test_what_a_target_did_not_send_is_no_try(policy: Policy) -> None:
-    """An endpoint that asks for a pause is not sent the rest of a batch, which must not be lost."""
-    bench = Bench(only({"b": Waiting("busy", 7)}), policy)
-    outcome = bench(message("1", "ab", failed(tries=1)))
-    (sent,) = bench.queue.sent
-    assert (bench.queue.back, sent.delay, sent.history.tries) == ([["b"]], 7, 1)
-    assert (outcome.delivered, outcome.waiting, bench.queue.dead) == (1, 1, [])
-
-
 @pytest.mark.parametrize("error", [SILENT, PASSWORD])
 @pytest.mark.parametrize("policy", [Policy(retries=1, pause=0), Policy(once=True), PLAIN])
 def test_what_a_target_did_not_send_behind_one_without_an_answer_is_sent_now(
@@ -155,27 +118,6 @@ def test_lost_connection_keeps_the_events_that_arrived() -> None:
 
 
 # A batch that gets no answer
-
-
-def test_batch_size_follows_a_slow_target(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = Bench(batch_size=8)
-    bench.target.answer = takes(3)
-    monkeypatch.setattr("time.time", lambda: NOW / 1_000)
-    bench(message("1", "abcdefgh"))
-    bench.store.outage = None
-    for name, keys in (("2", "abcdefgh"), ("3", "abcdef")):
-        monkeypatch.setattr("time.time", lambda n=name: NOW / 1_000 + 10 * int(n))
-        bench(message(name, keys))
-        bench.store.outage = None
-    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 2, 2]
-    bench.target.answer = lambda _: {}
-    bench.target.batches.clear()
-    bench(message("4", "a" * 200))
-    sizes = [len(batch) for batch in bench.target.batches]
-    assert (sizes[0], sizes[-2], max(sizes)) == (2, 8, 8)
-    assert sizes.count(4) == 16, "it grows when it was sure of itself"
 
 
 # Logins
@@ -218,18 +160,6 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     outcome = engine([message("1", "a")], PLAIN, now=NOW, remaining=lambda: 900.0)
     assert (outcome.retried, queue.back) == (1, [["a"]])
     assert str(outcome.reason) == "the secret 'db' cannot be read"
-
-
-@pytest.mark.parametrize("others", [{}, {"a": Rejected("never")}, {"a": Retryable("busy")}])
-def test_a_login_that_is_refused_for_one_event_only_stops_no_other(
-    others: dict[str, Rejected | Retryable],
-) -> None:
-    """A firewall that dislikes one event answers 403 too."""
-    bench = Bench(only({"b": NotAuthorized("forbidden"), **others}))
-    outcome = bench(message("1", "abc"))
-    assert bench.target.batches == [["a", "b", "c"]]
-    assert outcome.delivered == 2 - len(others)
-    assert bench.store.read() == WELL
 
 
 def test_a_login_that_is_refused_for_the_first_may_be_taken_for_the_others() -> None:
@@ -293,37 +223,10 @@ def test_an_unmapped_error_is_retried_and_stops_no_other_event(poison: str) -> N
     assert str(outcome.reason) == "unexpected KeyError: '***'"
 
 
-def test_an_unmapped_error_of_the_whole_batch_opens_no_storm() -> None:
-    """Halved down to single events it made a thousand connections a try."""
-
-    def answer(_: list[str]) -> base.Failures:
-        raise KeyError
-
-    bench = Bench(answer)
-    outcome = bench(message("1", [f"{n}" for n in range(1_000)]))
-    assert [len(batch) for batch in bench.target.batches] == [1_000, 500, 500]
-    assert (outcome.retried + outcome.waiting, bench.queue.dead) == (1_000, [])
-    assert bench.store.read() is not None
-
-
 # A target that refuses everything
 
 
 REFUSED = Rejected("400 no such page")
-
-
-@pytest.mark.parametrize("alike", [False, True])
-def test_a_target_that_never_took_an_event_is_wrong_and_not_they(*, alike: bool) -> None:
-    """A wrong address answers 400 or 404 to a million events."""
-    bench = Bench(
-        everything(REFUSED) if alike else only(dict.fromkeys(map(str, range(99)), REFUSED))
-    )
-    bench(message("1", [f"{n}" for n in range(99)]))
-    assert bench.queue.dead == []
-    outage = bench.store.read()
-    assert outage
-    assert outage.error == "RefusesAll"
-    assert "400 no such page" in outage.reason
 
 
 @pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
@@ -349,19 +252,6 @@ def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.M
     outage = bench.store.read()
     assert outage
     assert (outage.error, outage.tries) == ("RefusesAll", 2)
-
-
-def test_refusals_are_forgotten_when_the_target_takes_an_event(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    store = LocalStore()
-    bench = Bench(only({"a": REFUSED}), store=store)
-    for number in range(9):
-        for second, keys in enumerate("aaab"):
-            now = NOW / 1_000 + number * 10 + 2 * second
-            monkeypatch.setattr("time.time", lambda now=now: now)
-            bench(message("1", keys))
-    assert (bench.queue.dead_keys, store.outage) == (["a"] * 27, WELL)
 
 
 @pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])

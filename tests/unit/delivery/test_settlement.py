@@ -75,20 +75,6 @@ def test_failed_event_is_sent_again_with_its_history() -> None:
     assert 8 <= sent.delay <= 16
 
 
-def test_a_first_failure_begins_the_term_when_the_message_was_sent() -> None:
-    bench = Bench(everything(BUSY))
-    bench(message("1", "ab"))
-    (sent,) = bench.queue.sent
-    assert (sent.history.since, sent.history.tries, sent.delay) == (SENT, 1, 1)
-    assert [delivery.created for delivery in unpack(sent.body)] == [SENT, SENT]
-
-
-def test_events_that_fail_alike_share_a_message() -> None:
-    bench = Bench(everything(BUSY))
-    bench(*(message(f"{n}", f"{n}") for n in range(9)), message("old", "o", failed(1)))
-    assert sorted(bench.queue.back) == [[*"012345678"], ["o"]]
-
-
 def test_untried_events_join_events_tried_as_often() -> None:
     bench = Bench(everything(GONE), first_alone=True)
     bench(message("1", "abc"), message("2", "d", failed(1)))
@@ -180,15 +166,6 @@ def test_longest_pause_of_a_message_that_stays_counts() -> None:
     bench.queue.full = True
     bench(message("1", "ab"))
     assert 600 <= bench.queue.pauses["receipt of 1"] <= 750
-
-
-def test_events_are_sent_back_ten_at_a_time_while_there_is_time() -> None:
-    bench = Bench(everything(BUSY))
-    some = [message(f"{n}", "a", failed(topic=f"{n}")) for n in range(25)]
-    assert (bench(*some).stay, bench.queue.calls) == ([], [10, 10, 5])
-    late = Bench(everything(BUSY))
-    outcome = late(*some, remaining=[60, 60, 60, 0.5, 0.5])
-    assert (late.queue.calls, len(outcome.stay)) == ([10], 15)
 
 
 def test_no_more_messages_are_postponed_than_there_is_time_for() -> None:

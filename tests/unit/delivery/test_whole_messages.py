@@ -112,18 +112,6 @@ def test_expired_message_is_dead_lettered_untried_with_its_reason() -> None:
     assert unpack(first.body)[0].created == unpack(second.body)[0].created == 7
 
 
-def test_expired_message_without_a_dead_letter_keeps_its_reason() -> None:
-    bench = Bench()
-    bench.queue.no_dead = True
-    bench(message("1", "a", failed(9, since=NOW - TERM_MS - 1)))
-    for _ in range(3):
-        bench(*bench.again())
-    assert bench.target.batches == []
-    (sent,) = bench.queue.sent
-    assert sent.history.reason == "refused"
-    assert sent.delay >= 1
-
-
 def test_message_that_crashes_the_function_is_dead_lettered_unopened() -> None:
     bench = Bench()
     old = History(AT_ITS_END, 1)
@@ -223,13 +211,6 @@ def test_queue_that_takes_nothing_is_called_once() -> None:
     hour = 3_600_000
     messages = [message(str(n), [f"{n}"], failed(since=SENT - n * hour)) for n in range(100)]
     assert (len(bench(*messages).stay), bench.queue.calls) == (100, [10])
-
-
-def test_aged_message_keeps_its_history() -> None:
-    bench = Bench()
-    known = failed(7, since=NOW - 5_000, topic="t", created=3)
-    bench(message("1", "a", known, receives=RENEW_AFTER_RECEIVES))
-    assert bench.queue.sent[0].history == known
 
 
 def test_aged_message_that_is_no_envelope_is_sent_again_too() -> None:
