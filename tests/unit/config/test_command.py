@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
-from bucketcast.config import reference
 from bucketcast.settings.options import options_of
-from bucketcast.terminal import page
+from tests import reference
 from tests.unit.conftest import Run
 from tests.unit.samples import RELEASED
 
@@ -118,18 +117,18 @@ def test_help_lists_every_option_of_all_kinds_or_one(run: Run) -> None:
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_page_of_a_kind_is_up_to_date(kind: str) -> None:
     committed = (PAGES / f"{kind}.md").read_text(encoding="utf-8")
-    assert committed == page.render(kind), "python -m bucketcast.config.reference docs"
+    assert committed == reference.page(kind), "python -m tests.reference"
 
 
 def test_the_page_of_all_keys_is_up_to_date() -> None:
     committed = (PAGES.parent / "configuration.md").read_text(encoding="utf-8")
-    assert committed == reference.render(), "python -m bucketcast.config.reference docs"
+    assert committed == reference.all_keys(), "python -m tests.reference"
 
 
 def test_no_key_of_release_1_0_0_is_gone() -> None:
     now = {
         f"{section.splitlines()[0].split(',')[0]} {key}"
-        for section in reference.render().split("\n## ")
+        for section in reference.all_keys().split("\n## ")
         for key in re.findall(r"^\* `(\w+)`", section, re.MULTILINE)
     }
     assert set(RELEASED["keys"]) - now == set()

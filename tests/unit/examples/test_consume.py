@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bucketcast import targets
-from bucketcast.terminal import page
 from examples import consume
+from tests.reference import page
 
 BARE = [sys.executable, "-I", "-S", str(Path(consume.__file__))]
 """A Python in which nothing is installed."""
@@ -29,7 +29,7 @@ def test_page_has_the_commands_of_the_help(reader: Callable[..., None]) -> None:
     commands = [
         line for line in manual(reader) if line.startswith(("export ", ".venv/bin/python "))
     ]
-    assert "\n".join(["```sh", *commands, "```"]) in page.render(reader.__name__)
+    assert "\n".join(["```sh", *commands, "```"]) in page(reader.__name__)
 
 
 @pytest.mark.parametrize("reader", consume.READERS)

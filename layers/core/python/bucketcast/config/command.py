@@ -9,15 +9,16 @@ import click
 
 from bucketcast import targets
 from bucketcast.config import load
+from bucketcast.config.bucket import Bucket
+from bucketcast.config.function import Deploy
 from bucketcast.config.model import Deployment
-from bucketcast.config.pipeline import ScanConfig
+from bucketcast.config.pipeline import ScanConfig, ScanOptions
 from bucketcast.config.reader import TABLES
-from bucketcast.config.reference import sections
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.target import NOT_FOR_THE_FUNCTION, TargetConfig
-from bucketcast.settings.options import options_of
+from bucketcast.settings.options import options_of, own_first
 from bucketcast.settings.types import REFERENCE
-from bucketcast.terminal import page, params
+from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 
 _COLUMNS = ("TABLE", "KEY", "VALUE", "")
@@ -41,8 +42,8 @@ class _WithEveryOption(click.Command):
             if kind and title != f"[notify_{kind}.ID]":
                 continue
             rows = []
-            for key, option in page.own_first(declared).items():
-                rows.append((f"{key} ({option.type})", page.sentence(option)))
+            for key, option in own_first(declared).items():
+                rows.append((f"{key} ({option.type})", option.sentence))
                 if variables:  # on a line of its own, where it is not broken
                     rows.append((f"  {variables.format(option.variable)}", ""))
             with formatter.section(title):
@@ -79,6 +80,19 @@ def command(out: Output, kind: str | None, *, path: Path, local: bool) -> None:
         rows = [*_rows(document), *rows]
     nothing = f"no target of kind {kind} is configured" if kind else "the configuration is empty"
     out.table(document, _COLUMNS, rows, nothing)
+
+
+def sections() -> Iterator[tuple[str, Any, str]]:
+    """Yield each table's title, its options, and how their environment variables are shown."""
+    yield "Top-level keys", StackOptions, ""
+    yield "[bucket.NAME]", Bucket, ""
+    for kind in targets.kinds():
+        settings = targets.load(kind).Settings
+        yield f"[notify_{kind}.ID]", settings, f"MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
+    yield "[notify_KIND.ID.deploy]", Deploy, ""
+    for name, declared in TABLES.items():
+        yield f"[{name}]", declared, ""
+    yield "[scan.BUCKET]", ScanOptions, ""
 
 
 def _document(
@@ -146,7 +160,7 @@ def _scan(scan: ScanConfig) -> dict[str, str]:
 def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
     """Yield key, value and a remark for each option; a secret shows only its reference."""
     declared: Any = targets.load(target.kind).Settings
-    for key, option in page.own_first(declared).items():
+    for key, option in own_first(declared).items():
         if key in NOT_FOR_THE_FUNCTION:
             continue
         value = target.settings.get(key)

@@ -12,7 +12,7 @@ from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.dynamic_targets.aws.targets import NoDynamicTargetError
 from bucketcast.dynamic_targets.kvs import DEFAULT_ID, REDACTED, Line, format_line, parse_line
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
-from bucketcast.settings.options import Option, options_of
+from bucketcast.settings.options import Option, own_first
 
 _NOTIFY: Final = "notify_"
 _PRODUCTS: Final = {
@@ -178,11 +178,8 @@ def _kind(system: str) -> str:
 
 def _options(kind: str) -> Mapping[str, Option]:
     """Return a kind's own options, then the common ones, without `enable`."""
-    declared: Any = targets.load(kind).Settings
-    own, options = declared.__annotations__, options_of(declared)
-    return {
-        key: options[key] for key in sorted(options, key=lambda key: key not in own) if key != _ON
-    }
+    options = own_first(targets.load(kind).Settings)
+    return {key: option for key, option in options.items() if key != _ON}
 
 
 def _unset(kind: str) -> str:

@@ -16,7 +16,7 @@ from bucketcast.dynamic_targets.kvs import REDACTED
 from bucketcast.errors import did_you_mean
 from bucketcast.migrate.parsed import ABOUT_THE_SERVER, LeftOut, Parsed, TargetId, join_names
 from bucketcast.rules import Rule
-from bucketcast.settings.options import Option, options_of
+from bucketcast.settings.options import Option, options_of, own_first
 
 ANY_NOTIFY = "MINIO_NOTIFY_"
 SYNC_EVENTS = "MINIO_API_SYNC_EVENTS"
@@ -97,8 +97,7 @@ def _leave_out_other_variables(parsed: Parsed) -> None:
 
 
 def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dict[str, str]:
-    declared: Any = targets.load(target.kind).Settings
-    options = options_of(declared)
+    options = own_first(targets.load(target.kind).Settings)
     converted: dict[str, str] = {}
     for key, value in values.items():
         where = f"{target}.{key}"
@@ -112,8 +111,7 @@ def _convert(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> dic
             read_value = _as_minio_reads(where, option, value.strip(), parsed)
             if read_value and read_value != option.default:
                 converted[option.key] = read_value
-    own_first = sorted(options, key=lambda key: key not in declared.__annotations__)
-    return {key: converted[key] for key in (*own_first, *converted) if key in converted}
+    return {key: converted[key] for key in (*options, *converted) if key in converted}
 
 
 def _as_minio_reads(where: str, option: Option, value: str, parsed: Parsed) -> str:

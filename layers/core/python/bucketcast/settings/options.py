@@ -97,6 +97,18 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
         is_value = "-----BEGIN " in text or (self.seed and is_seed(text))
         return (self.pem or self.seed) and not is_value
 
+    @property
+    def sentence(self) -> str:
+        """Its help with its limits, its default and an example."""
+        notes = [str(self.limits)] if self.limits else []
+        if self.required:
+            notes.append("required")
+        elif self.default:
+            notes.append(f"default {self.default}")
+        if self.example:
+            notes.append(f"such as {self.example}")
+        return f"{self.help} ({'; '.join(notes)})" if notes else self.help
+
     def hides(self, text: str) -> bool:
         """Return True if this text is secret."""
         return self.secret and (self.type != TYPES[LoginUrl][0] or _without_login(text) != text)
@@ -139,6 +151,12 @@ def options_of(declared: type[Any]) -> Mapping[str, Option]:
         field.name: _option(field.name, hints[field.name], field.metadata)
         for field in dataclasses.fields(declared)
     }
+
+
+def own_first(declared: Any) -> dict[str, Option]:
+    """Return the options of a kind of target: its own first, then the common ones."""
+    own, options = declared.__annotations__, options_of(declared)
+    return {key: options[key] for key in sorted(options, key=lambda key: key not in own)}
 
 
 def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:

@@ -2,5 +2,5 @@
 
 `params` has the types of options and arguments. `output` prints a command's result, as text or as
 JSON, and progress, and finds the deployment that it works on; `times` has times as people read
-them. `page` writes a target's documentation page from its options.
+them.
 """

@@ -11,7 +11,7 @@ from bucketcast.pipeline import aws as pipeline
 from bucketcast.settings.options import Option, options_of
 from bucketcast.settings.pipeline import DEPLOYED, JOBS
 from bucketcast.settings.types import TYPES, Csv
-from bucketcast.terminal import page, params
+from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, Report, progress
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,7 +54,7 @@ def options(job: str, *, without: frozenset[str] = frozenset()) -> Callable[[F],
                 callback=params.joined(str) if several else None,
                 default=[""] if several else "",
                 metavar=option.type.upper(),
-                help=f"{page.sentence(option)[0].upper()}{page.sentence(option)[1:]}.",
+                help=f"{option.sentence[0].upper()}{option.sentence[1:]}.",
             )(command)
         return command
 

@@ -1,24 +1,29 @@
-"""Generate a target's documentation page from its module's docstring and its options.
+"""Write the pages of the configuration: `python -m tests.reference`.
 
-`python -m bucketcast.config.reference docs` writes `docs/targets/<kind>.md`.
+They are `docs/configuration.md`, with every key, and `docs/targets/<kind>.md`, from a kind's
+docstring and options.
 """
 
 import inspect
 import shlex
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from bucketcast import targets
+from bucketcast.config.command import sections
 from bucketcast.destination import TargetArn
-from bucketcast.settings.options import Option, options_of, read
+from bucketcast.settings.options import Option, own_first, read
 from bucketcast.settings.types import REFERENCE
 from bucketcast.targets.base import Target
 from bucketcast.targets.base.answers import Verdict
 
-_GENERATED = "<!-- Made by `python -m bucketcast.config.reference docs` from the target. -->"
+PAGES: Final = Path(__file__).parents[1] / "docs"
+_GENERATED = "<!-- Made by `python -m tests.reference` from the target. -->"
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name"
 _CONSUMER = "In a second terminal:"
 _DEPLOY = """\
@@ -33,28 +38,85 @@ _SEE = """\
 aws s3 cp examples/photo.jpg s3://uploads/
 bucketcast target ls
 ```"""
+_INTRODUCTION = """\
+# Every key of the configuration
+
+<!-- Made by `python -m tests.reference` from the declarations of the options. -->
+
+`bucketcast config` checks the file and shows what is in effect; `bucketcast config --help` prints
+this page. A key without a type is text, and one without a default is empty. Any value of a target
+may be `secret:NAME`, which is read from AWS Secrets Manager, or `secret:NAME#FIELD`, a field of a
+JSON secret; a local deploy accepts the value itself.
+
+A target's keys may also come from the environment of the deploy, which overrides the file:
+`MINIO_NOTIFY_`, the kind, the key and the target's id, such as
+`MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary`. `MINIO_API_SYNC_EVENTS` is `sync_events`."""
 
 
-def sentence(option: Option) -> str:
-    """Return an option's help with its limits, its default and an example."""
-    notes = [str(option.limits)] if option.limits else []
-    if option.required:
-        notes.append("required")
-    elif option.default:
-        notes.append(f"default {option.default}")
-    if option.example:
-        notes.append(f"such as {option.example}")
-    return f"{option.help} ({'; '.join(notes)})" if notes else option.help
+def all_keys() -> str:
+    """Return the page of all keys as Markdown."""
+    common = _common()
+    parts = [_INTRODUCTION]
+    for title, declared, variables in sections():
+        options = own_first(declared)
+        if not variables:
+            required = [key for key, option in options.items() if option.required]
+            parts += [_heading(title), _list(options, required)]
+            continue
+        kind = title.removeprefix("[notify_").removesuffix(".ID]")
+        if kind == targets.kinds()[0]:
+            parts += ["## `[notify_KIND.ID]`, nearly every target", _list(common, [])]
+        alike = {
+            key for key in common if key in options and _text(options[key]) == _text(common[key])
+        }
+        own = {key: option for key, option in options.items() if key not in alike}
+        parts += [
+            _heading(title),
+            f"See [its page](targets/{kind}.md).{_lacks(options, common)}",
+            _list(own, needed_keys(kind, targets.load(kind))),
+        ]
+    return "\n\n".join(parts) + "\n"
 
 
-def own_first(declared: Any) -> dict[str, Option]:
-    """Return the options of a kind: its own first, then the common ones."""
-    own = declared.__annotations__
-    options = options_of(declared)
-    return {key: options[key] for key in sorted(options, key=lambda key: key not in own)}
+def _common() -> dict[str, Option]:
+    """Return the options that most kinds of target declare alike."""
+    kinds = [own_first(targets.load(kind).Settings) for kind in targets.kinds()]
+    declared = Counter(_text(option) for options in kinds for option in options.values())
+    return {
+        key: option
+        for options in kinds
+        for key, option in options.items()
+        if declared[_text(option)] > len(kinds) / 2
+    }
 
 
-def render(kind: str) -> str:
+def _text(option: Option) -> str:
+    return f"{option.key}{_describe(option, needed=False)}"
+
+
+def _lacks(options: Mapping[str, Option], common: Mapping[str, Option]) -> str:
+    missing = ", ".join(f"`{key}`" for key in common if key not in options)
+    return f" It has no {missing}." if missing else ""
+
+
+def _heading(title: str) -> str:
+    return f"## `{title}`" if title.startswith("[") else f"## {title}"
+
+
+def _list(options: Mapping[str, Option], needed: list[str]) -> str:
+    lines = (f"* `{key}`{_describe(options[key], needed=key in needed)}" for key in options)
+    return "\n".join(lines)
+
+
+def _describe(option: Option, *, needed: bool) -> str:
+    notes = [option.type if option.type != "string" else "", str(option.limits or "")]
+    notes += ["**required**" if needed else f"default `{option.default}`" * bool(option.default)]
+    example = f", such as `{option.example}`" if option.example else ""
+    stated = ", ".join(note for note in notes if note)
+    return f"{f' ({stated})' if stated else ''}: {option.help}{example}"
+
+
+def page(kind: str) -> str:
     """Return the page as Markdown, ending with a newline."""
     target = targets.load(kind)
     docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
@@ -148,3 +210,9 @@ def _example(kind: str, option: Option) -> str:
 
 def _fence(language: str, lines: Any) -> str:
     return "\n".join([f"```{language}", *lines, "```"])
+
+
+if __name__ == "__main__":
+    (PAGES / "configuration.md").write_text(all_keys(), encoding="utf-8")
+    for each in targets.kinds():
+        (PAGES / "targets" / f"{each}.md").write_text(page(each), encoding="utf-8")
