@@ -6,14 +6,16 @@ events of the buckets that CloudTrail logs, to avoid duplicates.
 
 import asyncio
 import time
-from collections.abc import Callable, MutableMapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
+from bucketcast.event import Event
 from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
+from bucketcast.mirror.synthetic import time_of
+from bucketcast.shapes import minio
 from bucketcast.telemetry import logger
 from bucketcast.web.authentication import AuthenticatedRequest
 from bucketcast.web.request import RawRequest
@@ -66,9 +68,8 @@ class BucketEvents:
         await self._forward(admitted, send_on)
         if HTTPStatus.OK <= start["status"] < HTTPStatus.MULTIPLE_CHOICES:
             headers = {key.decode().lower(): value.decode() for key, value in start["headers"]}
-            task = asyncio.create_task(
-                self._publish(_record(name, admitted, headers, self._region))
-            )
+            event = _event(name, admitted, headers, self._region)
+            task = asyncio.create_task(self._publish(event))
             _publications.add(task)
             task.add_done_callback(_publications.discard)
 
@@ -84,11 +85,10 @@ class BucketEvents:
         except Exception as error:  # noqa: BLE001 - S3 has created or removed it all the same
             logger.error(failure, bucket=bucket, reason=str(error))
 
-    async def _publish(self, record: dict[str, Any]) -> None:
+    async def _publish(self, event: Event) -> None:
         try:
-            body = msgspec.json.encode({"Records": [record]}).decode()
-            bucket = record["s3"]["bucket"]["name"]
-            await asyncio.to_thread(self._notify, bucket, record["eventName"], body)
+            body = minio.records(event).decode()
+            await asyncio.to_thread(self._notify, event.bucket, event.name, body)
         except Exception as error:  # noqa: BLE001 - S3 has already answered
             logger.error("listeners were not notified of a bucket", reason=str(error))
 
@@ -98,42 +98,23 @@ def _name(call: RawRequest) -> str:
     return _EVENTS.get(call.method, "") if call.is_of_bucket else ""
 
 
-def _record(
-    name: str, admitted: AuthenticatedRequest, headers: dict[str, str], region: str
-) -> dict[str, Any]:
-    """Return the record as MinIO writes it."""
-    user, bucket, now = admitted.access_key, admitted.call.bucket, time.time_ns()
-    time_ = datetime.fromtimestamp(now / 1e9, UTC)
-    return {
-        "eventVersion": "2.0",
-        "eventSource": "minio:s3",
-        "awsRegion": region,
-        "eventTime": f"{time_:%Y-%m-%dT%H:%M:%S}.{time_.microsecond // 1_000:03}Z",
-        "eventName": name,
-        "userIdentity": {"principalId": user},
-        "requestParameters": {
-            "principalId": user,
-            "region": region,
-            "sourceIPAddress": admitted.peer,
-        },
-        "responseElements": {
-            "content-length": "0",
-            "x-amz-id-2": headers.get("x-amz-id-2", ""),
-            "x-amz-request-id": headers.get("x-amz-request-id", f"{now:X}"),
-        },
-        "s3": {
-            "s3SchemaVersion": "1.0",
-            "configurationId": "Config",
-            "bucket": {
-                "name": bucket,
-                "ownerIdentity": {"principalId": user},
-                "arn": f"arn:aws:s3:::{bucket}",
-            },
-            "object": {"key": "", "sequencer": f"{now:X}"},
-        },
-        "source": {
-            "host": admitted.peer,
-            "port": "",
-            "userAgent": admitted.call.headers.get("user-agent", ""),
-        },
-    }
+def _event(
+    name: str, admitted: AuthenticatedRequest, headers: Mapping[str, str], region: str
+) -> Event:
+    """Return the event of a call that S3 has answered with these headers."""
+    user, now = admitted.access_key, time.time_ns()
+    return Event(
+        name,
+        admitted.call.bucket,
+        key="",
+        time=time_of(now // 1_000_000),
+        sequencer=f"{now:X}",
+        stored=msgspec.Raw(),
+        region=region,
+        principal=user,
+        owner=user,
+        source_ip=admitted.peer,
+        request_id=headers.get("x-amz-request-id", f"{now:X}"),
+        host_id=headers.get("x-amz-id-2", ""),
+        user_agent=admitted.call.headers.get("user-agent", ""),
+    )
