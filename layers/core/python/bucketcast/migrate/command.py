@@ -60,7 +60,7 @@ def minio(
     if output is not None and output.exists() and not yes:
         out.confirm(f"Overwrite {output}?")
     read = files.read(map(_file, paths), bucket=bucket or "")
-    merged, refused = render.deployable(merge.merge(read))
+    merged = merge.merge(read)
     for rule in merged.rules:
         _check(rule)
     rendered = render.configuration(merged)
@@ -76,12 +76,12 @@ def minio(
     document = {
         "output": str(output) if output and rendered.toml else None,
         **_document(merged, rendered),
-        "refused": [str(error) for error in refused],
+        "refused": [str(error) for error in rendered.refused],
     }
     out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
-    for error in refused:
+    for error in rendered.refused:
         out.note(f"left out: {error}")
-    if refused:
+    if rendered.refused:
         click.get_current_context().exit(1)
 
 

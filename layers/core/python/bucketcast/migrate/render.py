@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from bucketcast import config, targets
@@ -21,7 +20,6 @@ from bucketcast.settings.types import REFERENCE
 
 Configured = Mapping[TargetId, Mapping[str, str]]
 OptionValues = Iterator[tuple[TargetId, Option, str]]
-Tables = dict[str, dict[str, dict[str, Any]]]
 
 
 class StoredSecret(NamedTuple):
@@ -34,29 +32,16 @@ class StoredSecret(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`toml` is "" if there is nothing to configure; `notes` are for the user."""
+    """`toml` is "" if there is nothing to configure; `notes` are for the user.
+
+    `refused` are the errors of the targets that are left out.
+    """
 
     toml: str = field(repr=False)
     arns: tuple[str, ...]
     secrets: tuple[StoredSecret, ...]
     notes: tuple[str, ...]
-
-
-def deployable(merged: Merged) -> tuple[Merged, tuple[ConfigError, ...]]:
-    """Leave out the targets that a deploy would refuse; also return their errors.
-
-    Raises:
-        ConfigErrors: a deploy would refuse something else, or nothing is left.
-    """
-    try:
-        _validate(merged)
-    except ConfigErrors as refused:
-        wrong = {_target_of(error, merged.targets) for error in refused.errors}
-        kept = {target: values for target, values in merged.targets.items() if target not in wrong}
-        if len(kept) == len(merged.targets) or not (kept or merged.rules):
-            raise
-        return replace(merged, targets=kept), refused.errors
-    return merged, ()
+    refused: tuple[ConfigError, ...]
 
 
 def _target_of(error: ConfigError, configured: Configured) -> TargetId | None:
@@ -67,26 +52,39 @@ def _target_of(error: ConfigError, configured: Configured) -> TargetId | None:
 
 
 def configuration(merged: Merged) -> Configuration:
-    """Render the configuration.
+    """Render the configuration, without the targets that a deploy would refuse.
 
     Raises:
-        ConfigErrors: a deploy would refuse it: every error, by its key in the configuration.
+        ConfigErrors: a deploy would refuse something else, or nothing is left.
     """
+    import tomli_w  # noqa: PLC0415 - only the command has it
+
+    refused: tuple[ConfigError, ...] = ()
+    try:
+        deployment = _load(merged)
+    except ConfigErrors as found:
+        refused = found.errors
+        wrong = {_target_of(error, merged.targets) for error in refused}
+        kept = {target: values for target, values in merged.targets.items() if target not in wrong}
+        if len(kept) == len(merged.targets) or not (kept or merged.rules):
+            raise
+        merged = replace(merged, targets=kept)
+        deployment = _load(merged)
     if not merged.targets and not merged.sync_events:
-        return Configuration("", (), (), ())
+        return Configuration("", (), (), (), refused)
     secrets = tuple(_secrets(merged.targets))
     absent = [
         f"{target}.{option.key}: copy {value} from the MinIO server, or change the path"
         for target, option, value in _remote_files(merged.targets)
         if not option.secret
     ]
-    deployment = _validate(merged)
     references = {secret.option: REFERENCE + secret.name for secret in secrets}
     return Configuration(
-        _toml(merged, references),
+        tomli_w.dumps(_tables(merged, references)),
         tuple(str(target.arn) for target in deployment.targets),
         secrets,
         (*deployment.notes, *absent),
+        refused,
     )
 
 
@@ -99,29 +97,23 @@ def command(rule: Rule) -> str:
     return shlex.join(words)
 
 
-def _validate(merged: Merged) -> Deployment:
-    """Validate with the deploy's reader; files on the MinIO server count as present."""
+def _load(merged: Merged) -> Deployment:
+    """Check it by the deploy's reader; files on the MinIO server count as present."""
     references = {
         f"{target}.{option.key}": f"{REFERENCE}file"
         for target, option, _ in _remote_files(merged.targets)
     }
-    with TemporaryDirectory(prefix="bucketcast-") as folder:  # mode 0700: its secrets are plain
-        path = Path(folder, "bucketcast.toml")
-        path.write_text(_toml(merged, references), encoding="utf-8")
-        return config.load(path, {}, local=True)
+    return config.load(_tables(merged, references), {}, local=True)
 
 
-def _toml(merged: Merged, replacements: Mapping[str, str]) -> str:
-    import tomli_w  # noqa: PLC0415 - only the command has it
-
-    tables: Tables = {}
+def _tables(merged: Merged, replacements: Mapping[str, str]) -> dict[str, Any]:
+    tables: dict[str, Any] = {"sync_events": "on"} if merged.sync_events else {}
     for target, values in merged.targets.items():
         options = {key: replacements.get(f"{target}.{key}", value) for key, value in values.items()}
         tables.setdefault(f"notify_{target.kind}", {})[target.id] = options
     for rule in merged.rules:
         tables.setdefault("bucket", {})[rule.bucket] = {"create": False}
-    top = {"sync_events": "on"} if merged.sync_events else {}
-    return tomli_w.dumps({**top, **tables})
+    return tables
 
 
 def _remote_files(configured: Configured) -> OptionValues:
