@@ -34,7 +34,7 @@ from bucketcast.terminal import params
         (params.key_part, "a/../b", "found '.' or '..' between slashes in 'a/../b'"),
         (params.key_part, "a\\b", "found a backslash in"),
         (params.key_part, "ä" * 513, "found 1026 bytes; allowed are 1024"),
-        (params.key_part, "\udcff", "not UTF-8"),
+        (params.key_part, "\udcff", "not valid UTF-8"),
         (params.condition("tag:"), "class", "'tag:class' is not a condition"),
         (params.condition(), "key=\udcff", "not valid UTF-8"),
     ],

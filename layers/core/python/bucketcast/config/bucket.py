@@ -6,7 +6,8 @@ from itertools import chain
 from typing import Final, Literal
 
 from bucketcast.rules.access_events import NAMES, PRICE
-from bucketcast.rules.sent_events import EVENTS, LONGEST_KEY, WHOLE, Part, notified_events
+from bucketcast.rules.grammar import LONGEST_KEY
+from bucketcast.rules.sent_events import EVENTS, WHOLE, Part, notified_events
 from bucketcast.settings.options import option
 from bucketcast.settings.types import Csv, OnOff, choice
 from bucketcast.targets.base.options import ValidationError

@@ -1,4 +1,4 @@
-r"""Conditions as text: one grammar for the command line's options and output.
+r"""Rules as text: one grammar for the command line's options and output, and for listings.
 
 ::
 
@@ -12,8 +12,10 @@ alternatives.
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from bucketcast.rules.conditions import METADATA, TAG, Condition, How, check
+from bucketcast.settings.types import matching
 
 _HOWS: dict[str, How] = {"=": "equals", "^=": "prefix", "$=": "suffix", "~=": "regex"}
 _OPERATORS = {how: operator for operator, how in _HOWS.items()}
@@ -22,6 +24,33 @@ _FORM = re.compile(r"(.*?)(\^=|\$=|~=|=)(.*)", re.DOTALL)
 _META = "x-amz-meta-"
 _SERVICE = ".amazonaws.com"
 """Ends a `source_ip` of S3's own operations, which is a service's name."""
+
+LONGEST_KEY: Final = 1_024
+"""The bytes that a key of S3 may have."""
+bucket_name = matching(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
+    "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
+    "s3:// or a key",
+)
+rule_name = matching(
+    r"[A-Za-z0-9._-]{1,255}",
+    "invalid name '{}'; allowed are 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'",
+)
+
+
+def key_part(text: str) -> str:
+    """Return a key prefix or suffix, checked as MinIO checks it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if (size := len(text.encode())) > LONGEST_KEY:
+        raise ValueError(f"found {size} bytes; allowed are {LONGEST_KEY} at most")
+    if "\\" in text:
+        raise ValueError(f"found a backslash in '{text}'; the separator is /")
+    if {".", ".."} & set(text.split("/")):
+        raise ValueError(f"found '.' or '..' between slashes in '{text}'; not allowed")
+    return text
 
 
 def parse(text: str, *, unless: bool = False) -> Condition:

@@ -12,7 +12,7 @@ A rule has the keys of `mc event ls --json` and some more.
 
 from collections.abc import Callable, Mapping
 from shlex import quote
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import asdict
@@ -23,7 +23,7 @@ from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.event import names
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.rules.grammar import parse, texts
+from bucketcast.rules.grammar import bucket_name, key_part, parse, rule_name, texts
 
 _FORM = "allowed is what `bucketcast event ls --json` prints"
 
@@ -84,8 +84,8 @@ def line(rule: Rule) -> str:
     return printable(f"{rule.to.short} {','.join(rule.events)} {ends}{more}")
 
 
-def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) -> Rules:
-    """Parse the document called `name`; `checks` by field raise ValueError for an invalid value.
+def read(text: bytes, name: str) -> Rules:
+    """Parse the document called `name`.
 
     Raises:
         ConfigErrors: every error in the document.
@@ -100,7 +100,7 @@ def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) 
     errors: list[ConfigError] = []
     rules: Rules = {listing.bucket: []} if listing.bucket else {}
     for number, entry in enumerate(listing.rules):
-        problems = _check_entry(entry, checks, f"rules[{number}]")
+        problems = _check_entry(entry, f"rules[{number}]")
         errors += problems
         if not problems:
             rules.setdefault(entry.bucket, []).append(_rule(entry))
@@ -109,13 +109,9 @@ def read(text: bytes, name: str, checks: Mapping[str, Callable[[str], object]]) 
     return rules
 
 
-def _check_entry(
-    entry: _ListedRule, checks: Mapping[str, Callable[[str], object]], path: str
-) -> list[ConfigError]:
+def _check_entry(entry: _ListedRule, path: str) -> list[ConfigError]:
     errors = []
-    if not isinstance(Destination.of(entry.arn), TopicArn):
-        checks = {"arn": TargetArn.parse, **checks}
-    for field, check in checks.items():
+    for field, check in _CHECKS.items():
         if text := getattr(entry, field):
             try:
                 check(text)
@@ -138,6 +134,20 @@ def _check_entry(
             found = f"found {condition}"
             errors.append(ConfigError(f"{path}.conditions", found, "no condition means that"))
     return errors
+
+
+def _check_arn(text: str) -> None:
+    if not isinstance(Destination.of(text), TopicArn):
+        TargetArn.parse(text)
+
+
+_CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
+    "arn": _check_arn,
+    "bucket": bucket_name,
+    "prefix": key_part,
+    "suffix": key_part,
+    "name": rule_name,
+}
 
 
 def _rule(entry: _ListedRule) -> Rule:

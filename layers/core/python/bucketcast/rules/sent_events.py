@@ -32,8 +32,6 @@ EVENTS: Final = (
     "s3:Replication:*",
 )
 """All events that S3 notifies of."""
-LONGEST_KEY: Final = 1_024
-"""Bytes of a key in S3, and so of a prefix or suffix."""
 _OTHERS: Final = {
     *NAMES.values(),
     "s3:ObjectRemoved:DeleteAllVersions",

@@ -228,12 +228,12 @@ def choice(choices: Iterable[str]) -> Callable[[str], str]:
 
 
 def matching(pattern: str, allowed: str) -> Callable[[str], str]:
-    """Return the parser of text with this pattern."""
+    """Return the parser of text with this pattern; a `{}` in what is allowed is the text."""
     compiled = re.compile(pattern)
 
     def parse(text: str) -> str:
         if not compiled.fullmatch(text):
-            raise ValueError(allowed)
+            raise ValueError(allowed.replace("{}", text))
         return text
 
     return parse

@@ -1,10 +1,10 @@
 """Parameter types: buckets, ARNs, events, keys and so on; bad input is a `click.BadParameter`."""
 
 import ipaddress
-import re
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
@@ -12,12 +12,12 @@ from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.event import names
 from bucketcast.rules import grammar
 from bucketcast.rules.conditions import Condition
-from bucketcast.settings.types import duration
+from bucketcast.settings import types
 from bucketcast.targets import named
 from bucketcast.terminal.completion import buckets, completed, targets
 
+P = ParamSpec("P")
 T = TypeVar("T")
-KEY_BYTES = 1024
 _COMMONEST = {
     "put": "s3:ObjectCreated:Put",
     "delete": "s3:ObjectRemoved:Delete",
@@ -76,38 +76,27 @@ def wait(help_text: str, default: int) -> Callable[[Any], Any]:
     )
 
 
-def matching(pattern: str, refusal: str) -> Callable[[str], str]:
-    """Return the parser of text with this pattern; `{}` in the refusal is the text."""
-    compiled = re.compile(pattern)
+def checked(parse: Callable[P, T]) -> Callable[P, T]:
+    """Return a parser whose `ValueError` is a `click.BadParameter`."""
 
-    def parse(text: str) -> str:
-        if not compiled.fullmatch(text):
-            raise click.BadParameter(refusal.format(text))
-        return text
+    @wraps(parse)
+    def read(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return parse(*args, **kwargs)
+        except UnicodeEncodeError:
+            raise click.BadParameter("not valid UTF-8") from None
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
 
-    return parse
-
-
-bucket_name = completed(buckets)(
-    matching(
-        r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
-        "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
-        "s3:// or a key",
-    )
-)
-rule_name = matching(
-    r"[A-Za-z0-9._-]{1,255}",
-    "invalid name '{}'; allowed are 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'",
-)
+    return read
 
 
-@completed(targets)
-def target(text: str) -> TargetArn:
-    """Return the ARN of a target from its ARN or `KIND:ID`."""
-    try:
-        return named(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+bucket_name = completed(buckets)(checked(grammar.bucket_name))
+rule_name = checked(grammar.rule_name)
+key_part = checked(grammar.key_part)
+target = completed(targets)(checked(named))
+"""The ARN of a target from its ARN or `KIND:ID`."""
+events = checked(names.from_words)
 
 
 @completed(targets)
@@ -115,13 +104,6 @@ def target_or_topic(text: str) -> TargetArn | TopicArn:
     """Return the ARN of a topic, or of a target as `target` does."""
     destination = Destination.of(text)
     return destination if isinstance(destination, TopicArn) else target(text)
-
-
-def events(text: str, *, listening: bool = False) -> tuple[str, ...]:
-    try:
-        return names.from_words(text, listening=listening)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 def joined(parse: Callable[[str], T]) -> Callable[..., T | None]:
@@ -166,14 +148,10 @@ def single_event(text: str) -> str:
 def condition(prefix: str = "", *, unless: bool = False) -> Callable[[str], Condition]:
     """Return a parser for conditions that begin with this text."""
 
+    @checked
     def parse(text: str) -> Condition:
-        try:
-            text.encode()
-            return grammar.parse(prefix + text, unless=unless)
-        except UnicodeEncodeError:
-            raise click.BadParameter("not valid UTF-8") from None
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
+        text.encode()
+        return grammar.parse(prefix + text, unless=unless)
 
     return parse
 
@@ -204,25 +182,10 @@ def address(text: str) -> str:
     return text
 
 
+@checked
 def since(text: str) -> float:
     """Return the seconds of a Go duration."""
     try:
-        seconds = float(duration(text))
+        return float(types.duration(text))
     except ValueError as error:
-        raise click.BadParameter(f"found '{text}'; allowed is {error}") from None
-    return seconds
-
-
-def key_part(text: str) -> str:
-    """Return a key prefix or suffix, checked as MinIO checks it."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        raise click.BadParameter("is not UTF-8") from None
-    if size > KEY_BYTES:
-        raise click.BadParameter(f"found {size} bytes; allowed are {KEY_BYTES} at most")
-    if "\\" in text:
-        raise click.BadParameter(f"found a backslash in '{text}'; the separator is /")
-    if {".", ".."} & set(text.split("/")):
-        raise click.BadParameter(f"found '.' or '..' between slashes in '{text}'; not allowed")
-    return text
+        raise ValueError(f"found '{text}'; allowed is {error}") from None

@@ -10,6 +10,7 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.limits import MOST_USER_PATTERNS, MOST_USER_PATTERNS_CHARACTERS
+from bucketcast.settings.types import matching
 from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, shared
 from bucketcast.users import RIGHTS, Right, User
@@ -17,19 +18,25 @@ from bucketcast.users.aws import Users, new_id, new_keys
 
 _MIN_LENGTH, _MAX_LENGTH = 8, 128
 _NONE: Final = "none"
-_name = params.matching(
-    r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
-    "found '{}'; allowed are 1 to 64 letters, digits, `_`, `.`, `@` and `-`, first a letter or "
-    "digit",
+_name = params.checked(
+    matching(
+        r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
+        "found '{}'; allowed are 1 to 64 letters, digits, `_`, `.`, `@` and `-`, first a letter or "
+        "digit",
+    )
 )
-_access_key = params.matching(
-    r"[A-Za-z0-9_.-]{3,128}",
-    "found '{}'; allowed are 3 to 128 letters, digits, `_`, `.` and `-`",
+_access_key = params.checked(
+    matching(
+        r"[A-Za-z0-9_.-]{3,128}",
+        "found '{}'; allowed are 3 to 128 letters, digits, `_`, `.` and `-`",
+    )
 )
-_pattern = params.matching(
-    r"(?=.{1,255}\Z)([A-Za-z0-9._*?-]|\[!?[A-Za-z0-9._-]+\])+",
-    "found the pattern '{}'; allowed are letters, digits, `.`, `_` and `-`, and the wildcards "
-    "`*`, `?`, `[abc]` and `[!abc]`",
+_pattern = params.checked(
+    matching(
+        r"(?=.{1,255}\Z)([A-Za-z0-9._*?-]|\[!?[A-Za-z0-9._-]+\])+",
+        "found the pattern '{}'; allowed are letters, digits, `.`, `_` and `-`, and the wildcards "
+        "`*`, `?`, `[abc]` and `[!abc]`",
+    )
 )
 Grant = tuple[str, tuple[Right, ...]]
 

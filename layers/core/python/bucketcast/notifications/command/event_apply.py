@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -11,7 +11,6 @@ from bucketcast.errors import ConfigErrors
 from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule, listing
 from bucketcast.state.rules import Rules
-from bucketcast.terminal import params
 from bucketcast.terminal.output import Output, counted, shared, yes_option
 
 
@@ -50,7 +49,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
       bucketcast event apply rules.json
     """  # noqa: D301 - click reads the character
     with click.open_file(str(file), "rb") as opened:
-        wanted = listing.read(opened.read(), str(file), _CHECKS)
+        wanted = listing.read(opened.read(), str(file))
     deployment, aws = out.deployed()
     rules = Rules(deployment.state_table, aws.dynamodb)
     with aws_errors():
@@ -92,24 +91,6 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         "notes": notes,
     }
     out.answer(document, *lines, summary)
-
-
-def _translate_errors(check: Callable[[str], object]) -> Callable[[str], object]:
-    def raising(text: str) -> object:
-        try:
-            return check(text)
-        except click.BadParameter as error:
-            raise ValueError(error.message) from None
-
-    return raising
-
-
-_CHECKS: Final = {
-    "bucket": _translate_errors(params.bucket_name),
-    "prefix": _translate_errors(params.key_part),
-    "suffix": _translate_errors(params.key_part),
-    "name": _translate_errors(params.rule_name),
-}
 
 
 def _changes(wanted: listing.Rules, rules: Rules) -> list[_Change]:
