@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, cost
 from bucketcast.state import rule_items
-from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition, refusals
+from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -94,23 +94,13 @@ class Rules:
         `edit` is called again if another process changed the rules meanwhile; if it raises, they
         stay as they are.
         """
-        for tries_left in reversed(range(_TRIES)):
+        for _ in range(_TRIES):
             stored = self._stored(bucket)
             edited = edit(list(stored.rules))
-            if edited == stored.rules:
+            if edited == stored.rules or self._write(bucket, stored, edited):
                 return edited
-            try:
-                self._write(bucket, stored, edited)
-            except self._client.exceptions.TransactionCanceledException as error:
-                # Two processes changed the bucket at the same time; the other one was first.
-                if not tries_left or refusals(error).isdisjoint(
-                    ("TransactionConflict", "ConditionalCheckFailed")
-                ):
-                    raise
-                time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
-            else:
-                return edited
-        raise RuntimeError("not reached: the last try raises")
+            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
+        raise BucketcastError(f"others change the rules of {bucket} all the time: try again")
 
     def of(self, bucket: str) -> list[Rule]:
         """Return all rules of a bucket, ordered by id."""
@@ -185,7 +175,7 @@ class Rules:
     def _partition(self, bucket: str) -> Partition:
         return Partition(self._table, bucket, self._client)
 
-    def _write(self, bucket: str, stored: _StoredRules, rules: Sequence[Rule]) -> None:
+    def _write(self, bucket: str, stored: _StoredRules, rules: Sequence[Rule]) -> bool:
         parts = rule_items.pack(rules)
         written = {"N": str(stored.version + 1)}
         items = self._partition(bucket)
@@ -207,4 +197,4 @@ class Rules:
         }
         if not stored.version:
             version["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
-        items.transact(*changes, items.update_part(_VERSION, **version))
+        return items.transact(*changes, items.update_part(_VERSION, **version))

@@ -91,20 +91,31 @@ class Partition:
         """Return DynamoDB's response to an operation on one item."""
         return getattr(self.client, operation)(TableName=self._table, Key=self._key(key), **more)
 
-    def transact(self, *parts: Part) -> None:
-        """Do all parts, or none.
+    def transact(self, *parts: Part) -> bool:
+        """Do all parts, or none; return False if a condition does not hold.
 
-        Raises:
-            ClientError: a condition did not hold, or another call changed an item meanwhile.
+        Changes of one moment go one after the other.
         """
         items: Any = parts
-        self.client.transact_write_items(TransactItems=items)
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self.client.transact_write_items(TransactItems=items)
+            except self.client.exceptions.TransactionCanceledException as error:
+                answered: Any = error.response
+                reasons = {each.get("Code") for each in answered.get("CancellationReasons", ())}
+                if "ConditionalCheckFailed" in reasons:
+                    return False
+                if not tries_left or "TransactionConflict" not in reasons:
+                    raise
+            else:
+                return True
+            time.sleep(random.uniform(0, min(0.02 * (_TRIES - tries_left), _LONGEST_PAUSE)))  # noqa: S311
+        raise RuntimeError("not reached: the last try raises")
 
     def commit(self, *parts: Part, since: int | None = None) -> bool:
-        """Do all parts and raise the partition's number, or nothing; return True if it was done.
+        """Do all parts and raise the partition's number, or nothing, as `transact` does.
 
-        It is not done if a condition does not hold, or the number is not `since` any more, 0 before
-        the first change. Changes of one moment go one after the other.
+        It is a condition, too, that the number is still `since`, 0 before the first change.
         """
         change: dict[str, Any] = {
             "UpdateExpression": "ADD version :one",
@@ -115,19 +126,7 @@ class Partition:
             change["ConditionExpression"] = seen
         if since:
             change["ExpressionAttributeValues"][":seen"] = {"N": str(since)}
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                self.transact(*parts, self.update_part(VERSION, **change))
-            except self.client.exceptions.TransactionCanceledException as error:
-                reasons = refusals(error)
-                if "ConditionalCheckFailed" in reasons:
-                    return False
-                if not tries_left or "TransactionConflict" not in reasons:
-                    raise
-            else:
-                return True
-            time.sleep(random.uniform(0, min(0.02 * (_TRIES - tries_left), _LONGEST_PAUSE)))  # noqa: S311
-        raise RuntimeError("not reached: the last try raises")
+        return self.transact(*parts, self.update_part(VERSION, **change))
 
     def put_part(self, key: str, item: Mapping[str, Any], **condition: Any) -> Part:
         return {"Put": {"TableName": self._table, "Item": {**self._key(key), **item}, **condition}}
@@ -145,9 +144,3 @@ class Partition:
 def is_refusal(error: ClientError) -> bool:
     """Return True if a condition on an item did not hold."""
     return error.response.get("Error", {}).get("Code") == _CONDITION
-
-
-def refusals(error: ClientError) -> set[str]:
-    """Return the codes for which DynamoDB cancelled a transaction."""
-    reasons: Any = error.response.get("CancellationReasons", ())
-    return {reason.get("Code", "") for reason in reasons}

@@ -188,11 +188,7 @@ class Users:
             else self._items.delete_part(key, **unchanged)
             for key, unchanged, text in changes
         ]
-        try:
-            self._items.transact(*parts)
-        except self._items.client.exceptions.TransactionCanceledException:
-            return False
-        return True
+        return self._items.transact(*parts)
 
     def _secret_name(self, user_id: str, access_key: str) -> str:
         """Return a name that no other user's key has: who removes it removes no other's secret."""
