@@ -190,7 +190,7 @@ def together(queue: str, max_events: int) -> int:
 
 
 def code_of(error: BotoCoreError | ClientError) -> str:
-    """Return the code by which SQS refused a call, "" if it did not answer."""
+    """Return AWS's code of an error, "" if it did not answer."""
     return str(error.response["Error"].get("Code", "")) if isinstance(error, ClientError) else ""
 
 
@@ -238,5 +238,5 @@ def remove_queue(url: str, client: "SQSClient") -> None:
     try:
         client.delete_queue(QueueUrl=url)
     except ClientError as error:
-        if error.response["Error"].get("Code", "") not in NO_QUEUE:
+        if code_of(error) not in NO_QUEUE:
             raise

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.aws.clients import Aws
 from bucketcast.delivery import alarms
-from bucketcast.delivery.queue import NO_QUEUE, Queue, make_queue, remove_queue
+from bucketcast.delivery.queue import NO_QUEUE, Queue, code_of, make_queue, remove_queue
 from bucketcast.delivery.queue_names import base_name, dead_of
 from bucketcast.deployment import DynamicSetup
 from bucketcast.destination import short_name
@@ -145,7 +145,7 @@ class Resources:
             try:
                 self._functions.create_event_source_mapping(**mapping)
             except ClientError as error:
-                if _code(error) in _UNSETTLED or "NonExistentQueue" in str(error):
+                if code_of(error) in _UNSETTLED or "NonExistentQueue" in str(error):
                     return False
                 raise
             return True
@@ -163,9 +163,9 @@ class Resources:
                 try:
                     self._functions.delete_event_source_mapping(UUID=mapping_id)
                 except ClientError as error:
-                    if _code(error) in _UNSETTLED:
+                    if code_of(error) in _UNSETTLED:
                         return False
-                    if _code(error) != "ResourceNotFoundException":
+                    if code_of(error) != "ResourceNotFoundException":
                         raise
             return True
 
@@ -217,10 +217,6 @@ class Resources:
         try:
             return call()
         except ClientError as error:
-            if _code(error) not in codes:
+            if code_of(error) not in codes:
                 raise
             return None
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))
