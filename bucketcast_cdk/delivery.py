@@ -8,7 +8,6 @@ from bucketcast.config.deployable import settings_text
 from bucketcast.config.target import TargetConfig
 from bucketcast.delivery.queue_names import target_name
 from bucketcast.limits import BATCH_MESSAGES, WINDOW_MESSAGES
-from bucketcast.rules import loops
 from bucketcast_cdk.alarms import MonitoredQueue
 from bucketcast_cdk.assets import Context
 from bucketcast_cdk.function import Function
@@ -87,7 +86,6 @@ class Delivery(Construct):
         return str(self._target.arn)
 
     def _summary(self) -> str:
-        bucket = loops.bucket_in(self._target.settings.get("endpoint", ""))
         return Stack.of(self).to_json_string(
             {
                 "arn": self.arn,
@@ -97,6 +95,5 @@ class Delivery(Construct):
                 "queue": self.queue.queue_url,
                 "dead": self.dead.queue_url,
                 "enabled": self._target.enabled,
-                **({"writes": bucket} if bucket else {}),
             }
         )

@@ -10,13 +10,6 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n"
 
 
-def test_a_webhook_that_writes_into_a_bucket_is_noted(folder: Folder) -> None:
-    text = '[notify_webhook.a]\nendpoint = "https://uploads.s3.eu-central-1.amazonaws.com/in"\n'
-    (note,) = (note for note in folder.load(text).notes if "writes into" in note)
-    assert note.startswith("endpoint: writes into the bucket uploads; ")
-    assert not any("writes into" in note for note in folder.load(HOOK).notes)
-
-
 @pytest.mark.parametrize("off", ["off", "OFF", "false", "0", "disabled"])
 def test_disabled_target_is_deployed_and_its_events_wait(folder: Folder, off: str) -> None:
     for deployment in (

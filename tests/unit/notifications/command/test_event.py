@@ -37,13 +37,6 @@ def test_add_asks_for_put_delete_and_get_by_default(run: Run, aws: MotoAws) -> N
     assert rules(aws)[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
 
 
-def test_add_notes_a_target_that_writes_into_the_bucket(run: Run, aws: MotoAws) -> None:
-    aws.change(WEBHOOK, writes="uploads")
-    assert "itself writes into uploads" in run("event", "add", "uploads", WEBHOOK).err
-    assert "itself" not in run("event", "add", "uploads", POSTGRES).err
-    assert "itself" not in run("event", "add", "others", WEBHOOK, "--ahead").err
-
-
 def test_add_notes_events_that_no_trail_logs(run: Run, aws: MotoAws) -> None:
     get = ("event", "add", "uploads", WEBHOOK, "--event", "get", "--json")
     ran = run(*get, "--prefix", "a/")

@@ -14,7 +14,7 @@ import msgspec
 from bucketcast.aws.clients import LOCAL_HINT, Aws, aws_errors
 from bucketcast.destination import Destination, TargetArn, TopicArn, short_name
 from bucketcast.errors import BucketcastError, NoAnswer, did_you_mean
-from bucketcast.rules import access_events, loops
+from bucketcast.rules import access_events
 from bucketcast.rules.sent_events import Part
 from bucketcast.settings.environment import ANY_BUCKET
 from bucketcast.state.dynamic_targets import Table
@@ -82,7 +82,7 @@ class DeployedTarget:
     """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
 
     `dynamic` is the item of a dynamic target, None for a deployed one. Events of a target that is
-    not `enabled` wait. `writes` is the Amazon S3 bucket in its URL, "" for none.
+    not `enabled` wait.
     """
 
     arn: str
@@ -93,7 +93,6 @@ class DeployedTarget:
     dead: str
     dynamic: DynamicTarget | None = None
     enabled: bool = True
-    writes: str = ""
 
     @property
     def name(self) -> str:
@@ -271,7 +270,6 @@ def _dynamic_targets(setup: DynamicSetup, table: str, aws: Aws) -> list[Deployed
                 setup.url(target.dead),
                 target,
                 target.state != "off",
-                loops.bucket_in(target.settings.get("endpoint", "")),
             )
             for target in Table(table, aws.dynamodb).targets()
         ]

@@ -9,8 +9,7 @@ the rules that match cost, and memory is linear in the text of the rules. A rule
 regular expression.
 
 `affixes`, `conditions` and `regexes` check events, `cost` counts memory, `grammar` and `listing`
-read and write rules as text, `loops` finds targets that write into S3, `access_events` finds events
-of a rule that no trail logs.
+read and write rules as text, `access_events` finds events of a rule that no trail logs.
 """
 
 import hashlib

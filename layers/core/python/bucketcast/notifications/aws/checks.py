@@ -88,7 +88,7 @@ def not_heard(asked: Callable[[str], Rule], deployed: Deployed, aws: Aws) -> str
 
 
 def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
-    """Return what keeps the events of a bucket's new rules from arriving, or repeats them.
+    """Return what keeps the events of a bucket's new rules from arriving.
 
     `why` is the reason of `connection`, or "".
     """
@@ -100,13 +100,6 @@ def notes(rules: Collection[Rule], why: str, deployment: Deployed) -> list[str]:
             f"{why}; connect it with `bucketcast bucket attach {bucket}`, or with "
             f"[bucket.{bucket}] in bucketcast.toml and a deploy"
         )
-    arns = {rule.arn for rule in rules}
-    found += [
-        f"{target.name} itself writes into {bucket}: unless the prefix or suffix of the rule "
-        "excludes what it writes, every event causes another one, endlessly and at your cost"
-        for target in deployment.targets
-        if target.arn in arns and target.writes == bucket
-    ]
     return [*found, *filter(None, [deployment.not_logged(bucket, sorted(events))])]
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bucketcast.rules import loops
 from bucketcast.settings.options import Limits, option, options_of
 from bucketcast.settings.types import Duration, OnOff, Secret, Url
 from bucketcast.targets.base import options
@@ -52,7 +51,6 @@ class WebhookSettings(options.Common, options.TlsUnverified):
         unused = [key for key in options_of(options.Tls) if getattr(self, key)]
         if unused and self.endpoint.lower().startswith("http://"):
             yield f"{', '.join(unused)}: beside an http:// endpoint they do nothing"
-        yield from loops.warnings("endpoint", self.endpoint)
 
 
 def login(settings: WebhookSettings) -> tuple[str, Signer]:
