@@ -6,6 +6,7 @@ from typing import Any
 
 from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
+from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import Delivery, pack, unpack
@@ -62,7 +63,7 @@ class Target(base.Target):
         self.closed += 1
 
 
-class FakeQueue:
+class FakeQueue(Consumer):
     """Takes what is sent and dead-lettered, but for what `full` and `no_dead` say."""
 
     def __init__(self, *, in_order: bool = False) -> None:

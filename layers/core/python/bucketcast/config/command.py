@@ -11,9 +11,8 @@ from bucketcast import targets
 from bucketcast.config import load
 from bucketcast.config.bucket import Bucket
 from bucketcast.config.function import Deploy
-from bucketcast.config.model import Deployment
+from bucketcast.config.model import TABLES, Deployment
 from bucketcast.config.pipeline import ScanConfig, ScanOptions
-from bucketcast.config.reader import TABLES
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.target import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.settings.options import options_of, own_first

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final, get_args, get_type_hints
 
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.bucket import Bucket
@@ -21,25 +22,34 @@ from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployment(StackOptions):
-    """A whole configuration; `notes` tell the reader what was accepted without effect.
+class SingleTables:
+    """The tables that exist once, by their names; without one that may be None nothing is made."""
 
-    The tables have the names that they have in the file. Without `alarms` no one is notified, and
-    without `pipeline` there are no jobs.
-    """
+    source: SourceOptions
+    trail: TrailOptions
+    ingest: IngestOptions
+    alarms: AlarmOptions | None
+    dynamic_targets: DynamicOptions
+    gateway: GatewayOptions
+    topics: TopicOptions
+    pipeline: PipelineOptions | None
+
+
+TABLES: Final[Mapping[str, type[Any]]] = {
+    name: (get_args(hint) or (hint,))[0] for name, hint in get_type_hints(SingleTables).items()
+}
+OPTIONAL: Final = [name for name, hint in get_type_hints(SingleTables).items() if get_args(hint)]
+"""Tables whose presence makes what they configure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment(StackOptions, SingleTables):
+    """A whole configuration; `notes` tell the reader what was accepted without effect."""
 
     buckets: Mapping[str, Bucket]
     targets: tuple[TargetConfig, ...]
     scans: Mapping[str, ScanConfig]
     notes: tuple[str, ...]
-    source: SourceOptions
-    trail: TrailOptions
-    ingest: IngestOptions
-    dynamic_targets: DynamicOptions
-    gateway: GatewayOptions
-    topics: TopicOptions
-    alarms: AlarmOptions | None
-    pipeline: PipelineOptions | None
 
     @property
     def access_events(self) -> dict[str, tuple[str, ...]]:

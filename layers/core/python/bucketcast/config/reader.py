@@ -4,40 +4,19 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from bucketcast import targets
 from bucketcast.config import alarms, ingest, pipeline, trail
-from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.bucket import Bucket
 from bucketcast.config.deployable import deploy_errors
-from bucketcast.config.function import DynamicOptions
-from bucketcast.config.gateway import GatewayOptions
-from bucketcast.config.ingest import IngestOptions
-from bucketcast.config.model import Deployment
+from bucketcast.config.model import OPTIONAL, TABLES, Deployment
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
-from bucketcast.config.source import SourceOptions
 from bucketcast.config.stack import StackOptions
 from bucketcast.config.tables import Tables
 from bucketcast.config.target_reader import TargetReader
-from bucketcast.config.topics import TopicOptions
-from bucketcast.config.trail import TrailOptions
 from bucketcast.errors import ConfigErrors, did_you_mean
 from bucketcast.settings.options import options_of, read
-
-TABLES: Final[Mapping[str, type[Any]]] = {
-    "source": SourceOptions,
-    "trail": TrailOptions,
-    "ingest": IngestOptions,
-    "alarms": AlarmOptions,
-    "dynamic_targets": DynamicOptions,
-    "gateway": GatewayOptions,
-    "topics": TopicOptions,
-    "pipeline": PipelineOptions,
-}
-"""The tables that exist once, without a name below them."""
-_OPTIONAL: Final = ("alarms", "pipeline")
-"""Tables whose presence makes what they configure."""
 
 
 class Reader:
@@ -60,14 +39,14 @@ class Reader:
             events = {name: bucket.access_events for name, bucket in buckets.items()}
             tables.notes += trail.notes(options["trail"], events)
         reader = TargetReader(tables, self._folder, stack.object_facts)
-        topics: TopicOptions | None = options["topics"]
+        topics = options["topics"]
         # Topics want facts by default; what the file itself asks for is meant.
         asks = topics is not None and topics.facts and "facts" in self._document.get("topics", {})
         if stack.object_facts == "off" and asks:
             tables.errors.append(ingest.facts_error("topics.facts"))
         target_configs = tuple(reader.read(self._document, self._environ))
         scans = dict(self._scans(options["pipeline"]))
-        for name in TABLES.keys() - _OPTIONAL:
+        for name in TABLES.keys() - OPTIONAL:
             options[name] = options[name] or read(TABLES[name], {})  # what is wrong is an error
         if target_configs and not tables.local:
             tables.notes += [] if options["alarms"] else [alarms.NO_RECIPIENT]
@@ -112,7 +91,7 @@ class Reader:
 
     def _table_options(self, name: str, declared: type[Any]) -> Any:
         """Return the options of a table; None if there are errors, or if it is not there."""
-        if name in _OPTIONAL and name not in self._document:
+        if name in OPTIONAL and name not in self._document:
             return None
         return self._tables.options(declared, self._document.get(name, {}), name)
 

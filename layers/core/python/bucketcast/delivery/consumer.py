@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.heartbeat import Heartbeat
@@ -10,34 +9,8 @@ from bucketcast.delivery.queue import SQS_ERRORS, Outgoing, Queue
 from bucketcast.telemetry import logger
 
 
-class OwnQueue(Protocol):
-    """The queue of the messages in hand; `send` and `dead_letter` return the indexes not taken.
-
-    While `heartbeat` is entered, no other consumer sees the messages of these receipts. If the
-    function is killed after the `first` seconds, they are visible again after the given ones.
-    """
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the queue keeps its messages in order."""
-        ...
-
-    def send(self, messages: Sequence[Outgoing]) -> set[int]: ...
-
-    def dead_letter(self, dead: Sequence[Dead]) -> set[int]: ...
-
-    def postpone(self, pauses: Mapping[str, int]) -> None: ...
-
-    def count(self) -> int | None:
-        """Return the messages that it holds, about; None if SQS does not answer."""
-
-    def heartbeat(
-        self, seconds: Mapping[str, int], first: float
-    ) -> AbstractContextManager[None]: ...
-
-
 class Consumer:
-    """An `OwnQueue` of SQS; `dead_letter` writes dead letters.
+    """The queue of the messages in hand; `send` and `dead_letter` return the indexes not taken.
 
     If SQS does not answer, nothing changes: the message becomes visible again.
     """
@@ -57,11 +30,16 @@ class Consumer:
             logger.warning("retries come at the queue's own pace", reason=str(error))
 
     def count(self) -> int | None:
+        """Return the messages that it holds, about; None if SQS does not answer."""
         try:
             return self._own.depth.all
         except SQS_ERRORS as error:
             logger.warning("what waits was not counted", reason=str(error))
             return None
 
-    def heartbeat(self, seconds: Mapping[str, int], first: float) -> Heartbeat:
+    def heartbeat(self, seconds: Mapping[str, int], first: float) -> AbstractContextManager[None]:
+        """Return a context in which no other consumer sees the messages of these receipts.
+
+        If the function is killed after the `first` seconds, they are visible again after the given.
+        """
         return Heartbeat(self._own, seconds, first)

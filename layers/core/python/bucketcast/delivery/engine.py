@@ -30,7 +30,7 @@ from operator import attrgetter
 
 from bucketcast import limits
 from bucketcast.delivery.columns import size_of
-from bucketcast.delivery.consumer import OwnQueue
+from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.envelope import Delivery, NewerVersion, number_in
 from bucketcast.delivery.messages import Batch, Failed, Item, Message, Outcome, Received, Work
 from bucketcast.delivery.policy import CRASHED, NO_ANSWER, Policy, Term
@@ -60,7 +60,7 @@ class Engine:
     """Empties one queue; no more records than `chunk_bytes` are opened at once."""
 
     def __init__(
-        self, queue: OwnQueue, work: Work, *, chunk_bytes: int = limits.CHUNK_BYTES
+        self, queue: Consumer, work: Work, *, chunk_bytes: int = limits.CHUNK_BYTES
     ) -> None:
         self._queue = queue
         self._work = work

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bucketcast.delivery import dead_letters
-from bucketcast.delivery.consumer import OwnQueue
+from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.envelope import Delivery, TooLarge, pack
 from bucketcast.delivery.messages import Batch, Failed, Received, deliveries
 from bucketcast.delivery.policy import CRASHED, History
@@ -36,7 +36,7 @@ _Judged = tuple[Failed, Verdict]
 class Settlement:
     """Settles the events of one queue that were not delivered."""
 
-    def __init__(self, queue: OwnQueue) -> None:
+    def __init__(self, queue: Consumer) -> None:
         self._queue = queue
 
     def settle(self, failed: Sequence[Failed], batch: Batch) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from bucketcast import limits
-from bucketcast.delivery.consumer import OwnQueue
+from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.dead_letters import Dead
 from bucketcast.delivery.envelope import number_in
 from bucketcast.delivery.messages import Batch, Received
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 class WholeMessages:
     """Settles messages of one queue; what SQS does not take stays in the queue."""
 
-    def __init__(self, queue: OwnQueue) -> None:
+    def __init__(self, queue: Consumer) -> None:
         self._queue = queue
 
     def send(self, messages: Sequence[tuple[Received, History, int]], batch: Batch) -> None:
