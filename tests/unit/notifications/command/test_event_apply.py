@@ -114,7 +114,6 @@ def test_apply_lists_errors_and_changes_nothing(
 
 def test_apply_and_enable_note_what_add_notes(run: Run, aws: MotoAws, file: Path) -> None:
     make_bucket("lonely")
-    aws.change(WEBHOOK, writes="lonely")
     rule = ("lonely", WEBHOOK, "--event", "put,get")
     noted = run("event", "add", *rule, "--json").document["note"]
     assert noted.startswith("bucket lonely is not connected")
