@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from bucketcast.event import padded, to_millis
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register, RegisterUpdate
 from bucketcast.mirror.rows import read
 from bucketcast.shapes import minio
@@ -78,39 +77,13 @@ class Version(msgspec.Struct, frozen=True, omit_defaults=True):
 UNKNOWN = Version()
 
 
-class _Object(msgspec.Struct):
-    sequencer: str | None = ""
-    versionId: str | None = None  # noqa: N815 - the name on the wire
-
-
-class _S3(msgspec.Struct):
-    object: _Object
-
-
-class _Record(msgspec.Struct):
-    eventTime: str  # noqa: N815 - the name on the wire
-    s3: _S3
-
-
-class _Row(msgspec.Struct):
-    Records: tuple[_Record]
-
-
-_decode = msgspec.json.Decoder(_Row).decode
-
-
 def put_of(row: bytes) -> Put | None:
-    """Return the put in a row; None if neither we nor MinIO wrote it.
-
-    It may be read where the rest of the record is not as MinIO writes it.
-    """
-    try:
-        (record,) = _decode(row).Records
-    except ValueError:
+    """Return the put in a row; None if neither we nor MinIO wrote it."""
+    stored = read(row)
+    if not stored.time:
         return None
-    sequencer, version = record.s3.object.sequencer, record.s3.object.versionId
-    time = to_millis(record.eventTime)
-    return Put(padded(sequencer or "") or FIRST, time, version or UNVERSIONED, msgspec.Raw(row))
+    version = stored.version_id or UNVERSIONED
+    return Put(stored.sequencer or FIRST, stored.time, version, msgspec.Raw(row))
 
 
 class VisibleRow(NamedTuple):
