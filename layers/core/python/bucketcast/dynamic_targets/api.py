@@ -15,18 +15,6 @@ from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, own_first
 
 _NOTIFY: Final = "notify_"
-_PRODUCTS: Final = {
-    "amqp": "AMQP endpoints",
-    "elasticsearch": "Elasticsearch endpoints",
-    "kafka": "Kafka endpoints",
-    "mqtt": "MQTT endpoints",
-    "mysql": "MySQL databases",
-    "nats": "NATS endpoints",
-    "nsq": "NSQ endpoints",
-    "postgres": "Postgres databases",
-    "redis": "Redis datastores",
-    "webhook": "webhook endpoints",
-}
 _API: Final = "api"
 _ON: Final = "enable"
 
@@ -188,7 +176,7 @@ def _unset(kind: str) -> str:
 
 
 def _description(kind: str) -> str:
-    return f"publish bucket notifications to {_PRODUCTS.get(kind, f'{kind} endpoints')}"
+    return f"publish bucket notifications to {kind} targets"
 
 
 def _help(key: str, description: str, type_: str, *, optional: bool = True) -> dict[str, Any]:
