@@ -26,21 +26,6 @@ READ_SECONDS = 20
 LOCAL_HINT = "for the local AWS: `make up`, then `set -a; . .local/env; set +a`"
 LOGIN_HINT = f"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; {LOCAL_HINT}"
 
-_LOGIN_ERRORS = {
-    "NoCredentialsError",
-    "PartialCredentialsError",
-    "CredentialRetrievalError",
-    "ProfileNotFound",
-}
-_SSO_ERRORS = {"UnauthorizedSSOTokenError", "SSOTokenLoadError", "TokenRetrievalError"}
-_SILENT_ERRORS = {
-    "EndpointConnectionError",
-    "ConnectTimeoutError",
-    "ConnectionClosedError",
-    "ProxyConnectionError",
-    "ReadTimeoutError",
-    "SSLError",
-}
 _UNKNOWN_LOGIN = {
     "AuthFailure",
     "IncompleteSignature",
@@ -155,16 +140,18 @@ def _refusal(error: Any) -> AwsError:
 
 
 def _connection_error(error: Exception) -> AwsError:
-    kind = type(error).__name__
-    if kind in _LOGIN_ERRORS:
+    from botocore import exceptions as kinds  # noqa: PLC0415 - as boto3
+
+    no_login = kinds.NoCredentialsError, kinds.PartialCredentialsError, kinds.ProfileNotFound
+    if isinstance(error, (*no_login, kinds.CredentialRetrievalError)):
         return AwsError(f"no AWS login: {error}; {LOGIN_HINT}")
-    if kind in _SSO_ERRORS:
+    if isinstance(error, kinds.SSOError | kinds.TokenRetrievalError):
         return AwsError(f"the AWS login has expired: `aws sso login`, then again ({error})")
-    if kind == "ParamValidationError":
+    if isinstance(error, kinds.ParamValidationError):
         return AwsError(str(error), code="ParamValidation")
-    if kind == "NoRegionError":
+    if isinstance(error, kinds.NoRegionError):
         return AwsError(f"no AWS region: set AWS_REGION; {LOCAL_HINT}")
-    if kind in _SILENT_ERRORS:
+    if isinstance(error, kinds.ConnectionError | kinds.HTTPClientError):
         own = os.environ.get("AWS_ENDPOINT_URL")
         hint = (
             f"AWS_ENDPOINT_URL is {own}: is the local AWS up? `make up` starts it"
