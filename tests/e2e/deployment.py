@@ -74,10 +74,16 @@ def write_configuration(
     lines += ["[dynamic_targets]", f"kinds = '{dynamic}'"]
     for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
+    file.write_text("\n".join([*lines, *target_tables(targets)]) + "\n", encoding="utf-8")
+
+
+def target_tables(targets: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return the lines of the tables of targets, which are given by `<kind>.<id>`."""
+    lines = []
     for name, settings in targets.items():
         lines += [f"[notify_{name}]", *_keys(settings)]
         lines += [f"[notify_{name}.deploy]", f"max_concurrency = {FEW}"]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return lines
 
 
 def _keys(table: Mapping[str, str]) -> list[str]:
