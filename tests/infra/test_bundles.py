@@ -14,8 +14,8 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.errors import ConfigErrors
-from bucketcast_cdk.bundling import Bundles, for_platform
-from bucketcast_cdk.platform import LAMBDA, Platform, local_platform
+from bucketcast_cdk.bundling import Bundles, for_platform, layer_folder, mirrors
+from bucketcast_cdk.platform import LAMBDA, Platform, glue_platform, local_platform
 from tests.infra.conftest import ROOT
 
 KINDS = targets.kinds()
@@ -31,6 +31,10 @@ for module in sorted({name.partition(".")[0] for name in sys.modules}):
 """
 LIBRARIES = [kind for kind in KINDS if EXTRAS[kind]]
 """The kinds whose client is a library; that of the others is in the core layer."""
+CLIENTS = [f"client-{kind}" for kind in KINDS]
+JOBS = ["shared", "jobs", *(f"client-{kind}" for kind in mirrors())]
+ELF = {"aarch64": 183, "x86_64": 62}
+"""What the header of a library says of its machine."""
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +120,30 @@ def test_function_without_the_package_reports_it(here: Bundles) -> None:
     assert "BUCKETCAST_HANDLER" in ended.stderr
 
 
-@pytest.mark.parametrize("kind", LIBRARIES)
-def test_every_client_has_wheels_for_lambda(kind: str) -> None:
-    layer = _client(Bundles(ROOT, LAMBDA), kind)
+@pytest.mark.parametrize(
+    ("platform", "names"),
+    [
+        (LAMBDA, ["shared", "gateway", *CLIENTS]),
+        (glue_platform("6.0"), JOBS),
+        (glue_platform("5.1"), JOBS),
+    ],
+    ids=["Lambda", "Glue 6.0", "Glue 5.1"],
+)
+def test_every_layer_has_wheels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: Platform, names: list[str]
+) -> None:
+    """Those of all layers at once: what takes long is to ask for them, layer by layer."""
+    monkeypatch.setattr(Bundles, "_compile", lambda *_: None)
+    files = [layer_folder(ROOT, name) / "requirements.txt" for name in names]
+    pinned = tmp_path / "requirements.txt"
+    pinned.write_text("".join(each.read_text() for each in files))
+    layer = Bundles(tmp_path, platform).packages("all", pinned)
     assert layer is not None
-    for extension in layer.rglob("*.so"):
+    extensions = list(layer.rglob("*.so"))
+    assert extensions
+    for extension in extensions:
         machine = int.from_bytes(extension.read_bytes()[18:20], "little")
-        assert machine == 183, f"{extension.name} is not for aarch64"
-        assert "x86" not in extension.name
+        assert machine == ELF[platform.machine], f"{extension} is not for {platform.machine}"
 
 
 def test_second_build_reuses_the_first_one(tmp_path: Path) -> None:

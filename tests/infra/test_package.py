@@ -11,7 +11,7 @@ import pytest
 
 from bucketcast_cdk import package, unpack
 from bucketcast_cdk.bundling import Bundles, mirrors
-from bucketcast_cdk.platform import glue_platform, local_platform
+from bucketcast_cdk.platform import local_platform
 from tests.infra.conftest import ROOT
 
 BINARY = "msgspec, re2, backports.zstd, pg8000, pymysql, redis, urllib3, jinja2, boto3"
@@ -71,16 +71,6 @@ def test_the_same_inputs_make_the_same_bytes(tmp_path: Path) -> None:
         (folder / "bucketcast" / "__pycache__" / "stale.pyc").write_bytes(name.encode())
         package.write(tmp_path / f"{name}.zip", [folder], ["__pycache__"])
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
-
-
-def test_every_module_has_wheels_for_glue() -> None:
-    for version in ("6.0", "5.1"):
-        archive = zipfile.ZipFile(Bundles(ROOT, glue_platform(version)).jobs())
-        extensions = [name for name in archive.namelist() if name.endswith(".so")]
-        assert extensions
-        for name in extensions:
-            machine = int.from_bytes(archive.read(name)[18:20], "little")
-            assert machine == 62, f"{name} is not for x86_64"
 
 
 def test_the_package_has_the_kinds_with_a_mirror() -> None:
