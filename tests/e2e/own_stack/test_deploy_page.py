@@ -1,7 +1,8 @@
 """`docs/deploy.md`: each command, in its order, as a newcomer types it, against a local AWS.
 
 What makes the deploy local is in `~/.cdk.json`, where people keep such settings: the commands are
-run as they are written.
+run as they are written, but those for further stages and regions: that no name of a stack is
+another's too is in `tests/infra/test_options.py`.
 """
 
 import json
@@ -25,14 +26,25 @@ ACCOUNT: Final = "111122223333"
 REGION: Final = "eu-central-1"
 CONFIRMS = "cdk destroy"
 """It wants a terminal, where it is answered y."""
+ELSEWHERE = re.compile(r"staging|us-east-1")
+"""Each of these deploys the same once more."""
 
 
 def commands() -> list[str]:
     """Return the commands of the page as they are written, but `config` for the local AWS."""
     lines = "".join(BLOCK.findall(PAGE)).splitlines()
     found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    here = [line for line in found if not ELSEWHERE.search(line)]
     # Which has no context to be told so.
-    return [line.replace("bucketcast config", "bucketcast config --local") for line in found]
+    return [line.replace("bucketcast config", "bucketcast config --local") for line in here]
+
+
+@pytest.fixture
+def alone(servers_folder: Path) -> Iterator[Local]:
+    """A local AWS that is not started yet."""
+    local = Local(servers_folder / "deploy-page")
+    yield local
+    local.stop()
 
 
 @pytest.fixture
@@ -111,7 +123,7 @@ def _environment(local: Local, folder: Path) -> dict[str, str]:
 
 
 def _edit(checkout: Path, endpoint: str) -> None:
-    """Write one's own webhook into the copied example, and the other files that the page names.
+    """Write one's own webhook into the copied example.
 
     A local AWS would have functions for dynamic targets of all kinds.
     """
@@ -120,6 +132,3 @@ def _edit(checkout: Path, endpoint: str) -> None:
     assert edited != text
     edited += "[dynamic_targets]\nkinds = 'webhook'\n"
     (checkout / "production.toml").write_text(edited, encoding="utf-8")
-    _, _, rest = edited.partition("[ingest]")
-    for name in ("staging", "virginia"):
-        (checkout / f"{name}.toml").write_text(f"[ingest]{rest}", encoding="utf-8")
