@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bucketcast.delivery.connection import Connection
 from bucketcast.errors import NotConnected
 from bucketcast.shapes import minio
 from tests.contract.case import Case, events
@@ -48,10 +49,13 @@ def test_a_certificate_that_expires_under_way(server_case: Case, tls: Tls, whose
     assert isinstance(told, NotConnected)
     assert "certificate" in str(told)
     replace(server_case, tls, whose)
+    names = ["first", "connected", "expired"]
     if whose == "client":
-        sender = server_case.sender(server.mtls_settings())
+        old, sender = sender, server_case.sender(server.mtls_settings())
+        function = Connection(lambda fresh: (sender if fresh else old).target)
+        assert function.send(events(2, "anew")).errors == {}, "the secret is read again at once"
+        names.append("anew")
     rest = [events(2, "connected")[index] for index in late]
     sender.send_until_delivered([*rest, *events(2, "expired")])
-    names = ("first", "connected", "expired")
     delivered = [put for name in names for put in events(2, name)]
     assert sorted(server_case.paths()) == sorted(map(minio.path, delivered))

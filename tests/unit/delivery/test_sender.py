@@ -7,11 +7,11 @@ import pytest
 from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent, Gone, Sender
 from bucketcast.errors import (
     BreakerOpen,
+    DeliveryError,
     NotAuthorized,
     NotConnected,
     Rejected,
@@ -19,7 +19,9 @@ from bucketcast.errors import (
     TimedOut,
 )
 from bucketcast.limits import DAY_MS, UNTRUSTED_REFUSALS
+from bucketcast.settings.types import Pem, SecretPem
 from bucketcast.targets import base
+from bucketcast.targets.base import options
 from tests.unit.delivery.bench import (
     IN_ORDER,
     NOW,
@@ -131,13 +133,28 @@ def test_secret_is_fetched_again_once() -> None:
     assert (counts(outcome), outcome.reason) == ((0, 2, 0), PASSWORD)
 
 
-def test_changed_secret_is_found_without_a_retry() -> None:
+@pytest.mark.parametrize(
+    ("error", "certificate", "anew"),
+    [
+        (PASSWORD, "", True),
+        (GONE, "", False),
+        (GONE, "a key", True),
+        (SILENT, "a key", False),
+    ],
+)
+def test_changed_secret_is_found_without_a_retry(
+    error: DeliveryError, certificate: str, *, anew: bool
+) -> None:
+    """Over TLS 1.3 a server that refuses a certificate may just close the connection."""
     bench = Bench()
-    bench.target.answer = lambda keys: (
-        {} if bench.connections[-1] else dict.fromkeys(range(len(keys)), PASSWORD)
+    bench.target.settings = options.Tls(
+        cert_authority=Pem(""), client_cert=Pem(""), client_key=SecretPem(certificate)
     )
-    assert bench(message("1", "ab")) == Outcome(delivered=2)
-    assert bench.connections == [False, True]
+    bench.target.answer = lambda keys: (
+        {} if bench.connections[-1] else dict.fromkeys(range(len(keys)), error)
+    )
+    assert bench(message("1", "ab")).delivered == (2 if anew else 0)
+    assert bench.connections[:2] == [False, *[True] * anew]
 
 
 def test_an_answer_that_is_on_no_list_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 
 from bucketcast.delivery.redaction import hide_data, hide_secrets, redact, shorten
 from bucketcast.delivery.ruling import Answers
-from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.limits import LONGEST_SEND_SECONDS, SETTLE_SECONDS
 from bucketcast.settings.secret_values import secret_values
+from bucketcast.settings.types import SecretPem
 from bucketcast.targets.base import Target
 from bucketcast.telemetry import logger
 
@@ -25,6 +26,7 @@ class Connection:
         self._connect = connect
         self._target: Target | None = None
         self._secrets: frozenset[str] = frozenset()
+        self._shows_certificate = False
         self._unlisted: set[str] = set()
 
     def close(self) -> None:
@@ -49,10 +51,10 @@ class Connection:
         return target is not None and target.first_alone
 
     def send(self, events: Sequence[Event]) -> Answers:
-        """Send a batch, once more with fresh secrets if all of it was unauthorized."""
+        """Send a batch, once more with fresh secrets if the login was refused for all of it."""
         answers = self._send(events, fresh=False)
-        refused = [isinstance(error, NotAuthorized) for error in answers.errors.values()]
-        if any(refused) and len(refused) == len(events):
+        refused = map(self._may_be_login, answers.errors.values())
+        if len(answers.errors) == len(events) > 0 and all(refused):
             self.close()
             answers = self._send(events, fresh=True)
         errors = dict(answers.errors)
@@ -62,6 +64,11 @@ class Connection:
                 self._unlisted.add(error.unlisted)
                 logger.warning("an answer that is on no list; it is tried again", reason=str(error))
         return Answers(errors, answers.whole)
+
+    def _may_be_login(self, error: DeliveryError) -> bool:
+        """Return True for a refused login; TLS 1.3 refuses a certificate by closing, too."""
+        closed = isinstance(error, NotConnected) and not isinstance(error, TimedOut)
+        return isinstance(error, NotAuthorized) or (closed and self._shows_certificate)
 
     def _try_open(self) -> Target | None:
         """Return the target, created if need be; None if it cannot be, which sending reports."""
@@ -79,6 +86,8 @@ class Connection:
         if self._target is None:
             self._target = self._connect(fresh)
             self._secrets = secret_values(self._target.settings)
+            values = vars(self._target.settings).values()
+            self._shows_certificate = any(isinstance(each, SecretPem) and each for each in values)
         return self._target
 
     def _send(self, events: Sequence[Event], *, fresh: bool) -> Answers:
