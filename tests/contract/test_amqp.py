@@ -8,8 +8,9 @@ import pytest
 from pika.exceptions import ChannelClosedByBroker
 from pika.frame import decode_frame
 
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.errors import NotAuthorized, NotConnected, Retryable, Throttled
 from bucketcast.targets.amqp import Target
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.sockets import DeadlineSocket
 from tests.contract.case import HANGS_AFTER, event, events
 from tests.contract.diagnoses import fault
@@ -281,7 +282,7 @@ def test_event_larger_than_the_limit_is_rejected_alone(
     large = event("large", principal="p" * LARGEST_MESSAGE)
     batch = [*events(3, "before"), large, *events(3, "later")]
     failures = dict(target.send(batch))
-    assert type(failures.pop(3)) is Rejected
+    assert type(failures.pop(3)) is TooLargeError
     assert {type(error) for error in failures.values()} <= {Retryable}
     assert target.send([batch[index] for index in failures]) == {}
     assert {body for _, body in amqp.messages()} == {

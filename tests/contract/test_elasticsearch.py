@@ -7,10 +7,11 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from bucketcast.errors import NotAuthorized, Rejected, Retryable, Throttled
+from bucketcast.errors import NotAuthorized, Retryable, Throttled
 from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch.index import Names, check_writable
 from tests import servers
@@ -308,8 +309,8 @@ def test_a_server_with_a_small_body_limit_gets_small_requests(
     target = make(search.narrow_settings(format=form))
     large = event("large", 1, principal="p" * 40_000)
     failures = target.send([*events(60), large, *events(60, "other")])
-    assert {index: type(error) for index, error in failures.items()} == {60: Rejected}
-    assert "larger than the server takes" in str(failures[60])
+    assert {index: type(error) for index, error in failures.items()} == {60: TooLargeError}
+    assert "raise http.max_content_length" in str(failures[60])
     assert len(search.received()) == 120
 
 

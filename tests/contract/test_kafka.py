@@ -19,12 +19,12 @@ from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
     NotConnected,
-    Rejected,
     Retryable,
 )
 from bucketcast.event import Event
 from bucketcast.settings.egress import VARIABLE
 from bucketcast.shapes import minio
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka import Target
 from tests.contract.case import UNUSUAL_KEYS, bounded, event, events
 from tests.contract.diagnoses import fault, findings
@@ -265,7 +265,7 @@ def test_event_too_large_for_the_topic_is_rejected_alone(kafka: KafkaServer, mak
     failures = target.send(batch)
     assert failures.keys() == {3, 17}
     for error in failures.values():
-        assert type(error) is Rejected
+        assert type(error) is TooLargeError
         assert "raise max.message.bytes of topic small, or set compression_codec" in str(error)
     assert len(kafka.received("small")) == 28
     assert make(topic="small", compression_codec="gzip").send(batch) == {}

@@ -10,6 +10,7 @@ import pytest
 
 from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.shapes import minio
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.mqtt import Target
 from tests.contract.case import bounded, event, events, path_of
 from tests.contract.endpoint import endpoint
@@ -284,7 +285,7 @@ def test_event_larger_than_the_limit_waits_alone(
     batch = [event("a", 1), event("b", 2, principal="p" * 30_000), event("c", 3)]
     for qos in ("0", "1"):
         (index, error), *others = make(server.settings(qos=qos)).send(batch).items()
-        assert (index, type(error), others) == (1, Retryable, [])
+        assert (index, type(error), others) == (1, TooLargeError, [])
         assert "the broker takes 20000: raise its largest packet" in str(error)
     arrived = [path_of(arrival) for arrival in server.received()]
     assert arrived == 2 * ["uploads/a", "uploads/c"]

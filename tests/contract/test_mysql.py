@@ -16,6 +16,7 @@ from bucketcast.errors import (
     Retryable,
     TimedOut,
 )
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.mysql import client, sql
 from tests.contract.case import DAY, DELETE, HANGS_AFTER, PUT, event
 from tests.contract.mirrors import rows
@@ -135,7 +136,7 @@ def test_an_event_over_max_allowed_packet_waits_alone(mysql: MysqlServer, form: 
         target(mysql, format=form) as mirror,
     ):
         failures = mirror.send(batch)
-    assert {index: type(error) for index, error in failures.items()} == {2: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {2: TooLargeError}
     assert "max_allowed_packet leaves 1044480: set a larger one" in str(failures[2])
     assert len(mysql.received()) == 5
     with target(mysql, format=form) as mirror:

@@ -14,12 +14,13 @@ import pytest
 from msgspec.structs import replace
 from nats.js.api import DiscardPolicy, StreamConfig
 
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Retryable
 from bucketcast.event import Event
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.nats import Target
 from bucketcast.targets.nats import client as nats_client
 from bucketcast.targets.nats.answers import ANSWERS
-from bucketcast.targets.nats.jetstream import JetStream, _Error
+from bucketcast.targets.nats.jetstream import _Error, _refusal
 from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
 from tests.contract.target_factory import target_factory
 from tests.servers import Server
@@ -188,7 +189,7 @@ def test_every_error_of_jetstream_has_a_verdict() -> None:
     told = msgspec.json.decode((folder / "server" / "errors.json").read_bytes())
     assert len(told) > 100
     for each in told:
-        error = JetStream._stream_error(_Error(each["code"], each["error_code"]), size=1)
+        error = _refusal(_Error(each["code"], each["error_code"]))
         listed = ANSWERS.find("", [str(each["error_code"]), str(each["code"])])
         assert listed, each
         assert type(error) is listed.verdict.error
@@ -205,20 +206,9 @@ def test_event_too_large_for_the_stream_waits(jetstream: NatsServer, make: Make)
     jetstream.use_streams(partial(stream.replace_all, max_msg_size=2_000))
     large = event("large", 2, principal="p" * 2_000)
     failures = make(jetstream.settings()).send([event("a"), large, event("b", 3)])
-    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {1: TooLargeError}
     assert "raise --max-msg-size of the stream" in str(failures[1])
     assert paths(jetstream) == ["uploads/a", "uploads/b"]
-
-
-def test_event_above_the_default_limit_is_rejected_by_the_stream(
-    jetstream: NatsServer, make: Make
-) -> None:
-    with jetstream.configured(f"{LOGIN}\nmax_payload: 8MB"):
-        jetstream.use_streams(partial(stream.replace_all, max_msg_size=1_500_000))
-        large = [event("large", at, principal="p" * 1_000 * at) for at in (600, 900)]
-        failures = make(jetstream.settings()).send(large)
-        assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
-        assert "message size exceeds maximum allowed" in str(failures[1])
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
@@ -229,8 +219,8 @@ def test_event_too_large_for_the_server_waits(
     large = event("large", 2, principal="p" * 2_000)
     with nats.configured(f"{LOGIN}\nmax_payload: 4096"):
         failures = make(nats.settings()).send([event("a"), large, event("b", 3)])
-        assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-        assert "4096 are allowed by max_payload of the server: raise it" in str(failures[1])
+        assert {index: type(error) for index, error in failures.items()} == {1: TooLargeError}
+        assert "max_payload of the server is 4096: raise it" in str(failures[1])
         assert paths(nats) == ["uploads/a", "uploads/b"]
 
 

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import pytest
 
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import NotAuthorized, NotConnected, Retryable
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
-from bucketcast.targets.base.answers import Refusal
+from bucketcast.targets.base.answers import Refusal, TooLargeError
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.answers import ANSWERS
 from bucketcast.targets.nsq.client import UNCONFIRMED
@@ -134,7 +134,7 @@ def test_events_too_large_are_rejected_and_the_rest_arrives_in_order(
     assert [len(minio.log(put)) for put in batch] == lengths
     failures = target.send(batch)
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-        (2, 4, 305), Rejected
+        (2, 4, 305), TooLargeError
     )
     assert "takes 2001 bytes; nsqd takes 2000: see its --max-msg-size" in str(failures[2])
     expected = [minio.path(put) for index, put in enumerate(batch) if index not in failures]
@@ -146,7 +146,7 @@ def test_raised_message_size_is_used_after_a_restart(
 ) -> None:
     target = make()
     nsqd.configure(max_msg_size=2_000)
-    assert isinstance(target.send([sized_event(1, 3_000)])[0], Rejected)
+    assert isinstance(target.send([sized_event(1, 3_000)])[0], TooLargeError)
     nsqd.configure()
     assert target.send([sized_event(1, 3_000)]) == {}
     assert target.send([sized_event(2, 1024 * 1024)]) == {}
@@ -159,8 +159,8 @@ def test_batches_are_split_at_nsqds_limit(nsqd: NsqServer, make: Callable[..., T
     batch = [sized_event(index, 900) for index in range(40)]
     largest, larger = sized_event(40, 3_992), sized_event(41, 3_993)
     failures = target.send([*batch, larger, largest])
-    assert {index: type(error) for index, error in failures.items()} == {40: Rejected}
-    assert "see its --max-body-size" in str(failures[40])
+    assert {index: type(error) for index, error in failures.items()} == {40: TooLargeError}
+    assert "nsqd takes 3992" in str(failures[40])
     assert paths(nsqd.received()) == [minio.path(put) for put in [*batch, largest]]
 
 

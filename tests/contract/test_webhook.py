@@ -26,6 +26,7 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.shapes import minio
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.webhook import Target, client
 from bucketcast.targets.webhook.limiter import START
 from tests.contract.case import HANGS_AFTER, bounded, event
@@ -143,7 +144,8 @@ def test_a_token_that_cannot_be_sent_is_refused(
     ("status", "outcome"),
     [
         *((status, None) for status in (200, 201, 202, 204, 299)),
-        *((status, Rejected) for status in (400, 413, 422)),
+        *((status, Rejected) for status in (400, 422)),
+        (413, TooLargeError),
         *((status, NotAuthorized) for status in (401, 403, 407)),
         *((status, Retryable) for status in (300, 304, 404, 405, 408, 409, 410, 415, 425, 429)),
         *((status, Retryable) for status in (402, 418, 500, 501, 502, 503, 504, 599)),

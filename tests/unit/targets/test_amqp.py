@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from bucketcast.errors import Rejected
 from bucketcast.settings.options import read
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp.address import parse
@@ -81,4 +80,4 @@ def test_content_that_is_too_large_is_halved_until_it_is_alone() -> None:
         target._fail(batch, pending(2), ClosedError(method))
     alone = pending(1)
     target._fail(batch[:1], alone, ClosedError(method))
-    assert type(alone.failures[0]) is Rejected
+    assert type(alone.failures[0]) is TooLargeError

@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 from redis.exceptions import ResponseError
 
-from bucketcast import targets
+from bucketcast import limits, targets
 from bucketcast.delivery.ruling import Answers as AnswersOfAPart
-from bucketcast.delivery.ruling import possible_faults_of_settings
+from bucketcast.delivery.ruling import Now, State, of_part, possible_faults_of_settings
+from bucketcast.delivery.verdict import Fate, of_event
 from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.settings.options import options_of
-from bucketcast.targets.base.answers import Answers, Verdict, codes_of, describe
+from bucketcast.targets.base.answers import Answers, TooLargeError, Verdict, codes_of, describe
 from bucketcast.targets.elasticsearch.errors import Error, of_document
 from bucketcast.targets.nats.batch import too_large
-from bucketcast.targets.nats.jetstream import JetStream, _Error
 from bucketcast.targets.nsq.batch import Limits
 from bucketcast.targets.redis.answers import ANSWERS as REDIS
 from bucketcast.targets.webhook import errors as webhook
 from bucketcast.targets.webhook.batch import _beside_others
-from tests.unit.delivery.bench import PLAIN
-from tests.unit.delivery.test_verdict import part
+from tests.unit.delivery.bench import IN_ORDER, NOW, PLAIN
+from tests.unit.delivery.test_verdict import FRESH, item, part
 from tests.unit.targets.answers import OF_LIBRARIES, OF_SERVERS
 from tests.unit.targets.answers_of_stores import WEBHOOK
 
@@ -67,7 +67,7 @@ FAULTS = {
         "no JSON": "22P02",
         "a NUL, which no text holds": "22021 22P05",
     },
-    "webhook": {"what the receiver itself says of an event": "400 413 422"},
+    "webhook": {"what the receiver itself says of an event": "400 422"},
 }
 """What is wrong with an event that no target of its kind would take, and the codes of that."""
 
@@ -87,6 +87,9 @@ def test_what_a_repair_of_the_target_cures_is_not_dead_lettered(kind: str) -> No
         ("3819 4025 1526", "23514", "a check, or no partition"),
         ("1265 1406", "22001", "a text that is too long"),
         ("1264 1690", "22003", "a number out of range"),
+        ("1365", "22012", "a division by zero"),
+        ("1339", "20000", "no case, in a trigger"),
+        ("1118", "54000", "too large a row"),
         ("1366", "22P05", "character has no equivalent in encoding"),
         ("1292", "22008", "Incorrect datetime value"),
         ("3140", "22P02", "invalid input syntax for type json"),
@@ -114,11 +117,11 @@ _HTTP = "webhook elasticsearch"
         (_HTTP, "400", "Client sent an HTTP request to an HTTPS server.", "SETTINGS"),
         ("elasticsearch", "index_create_block_exception", "", "AGAIN"),
         ("elasticsearch", "strict_dynamic_mapping_exception", "", "ROW"),
+        ("elasticsearch", "400 illegal_argument_exception", "", "ROW"),
         ("amqp", "530", "refused for user 'u': connection limit (9) is reached", "SLOWER"),
         ("mysql", "3118 3955 1524", "", "LOGIN"),
         ("mysql", "1047", "WSREP has not yet prepared node", "AWAY"),
-        ("mqtt", "0x95", "too large alone", "ROW"),
-        ("nats", "10054", "too large alone", "ROW"),
+        ("mqtt", "0x99", "", "ROW"),
         ("nsq", "E_BAD_BODY E_BAD_MESSAGE", "MPUB invalid body size 1", "AGAIN"),
         ("postgres", "42501", "new row violates row-level security policy for table", "ROW"),
     ],
@@ -160,31 +163,62 @@ def test_the_code_of_a_scripts_command_counts() -> None:
     assert isinstance(REDIS.of(ResponseError(text), "h"), NotConnected)
 
 
-def is_its_size(error: DeliveryError) -> bool:
-    """Return True if it is the event's own size, which no settings of the target change."""
-    return not possible_faults_of_settings(part(1), AnswersOfAPart({0: error}), PLAIN)
-
-
 @pytest.mark.parametrize("kind", OF_SERVERS)
 def test_what_a_server_refuses_for_good_may_be_due_to_the_settings(kind: str) -> None:
     """It was dead-lettered by the million where the table or the address was wrong."""
     for code, error in OF_SERVERS[kind]():
         if isinstance(error, Rejected):
-            assert is_its_size(error) == (code == "413"), code
+            assert possible_faults_of_settings(part(1), AnswersOfAPart({0: error}), PLAIN), code
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        of_document(413, Error("413", "it")),
-        too_large(99_000_000, 1),
-        JetStream._stream_error(_Error(400, 10_054, "it"), 99_000_000),
-        Limits(message=1).rejection(99_000_000),
-    ],
-)
-def test_an_event_that_is_too_large_is_no_fault_of_the_settings(error: DeliveryError) -> None:
-    """It would block a queue in order."""
-    assert (type(error), is_its_size(error)) == (Rejected, True)
+def fate_in_order(error: DeliveryError) -> Fate:
+    """Return what becomes of an event that has held up a queue in order for two hours."""
+    sent, receives = NOW - 2 * limits.HELD_UP_MS, limits.CRASHED_RECEIVES + 1
+    return of_event(item("a", IN_ORDER, sent=sent, receives=receives).fail(error), NOW).fate
+
+
+SIZES = {
+    "amqp": ("message size 9 is larger than configured max size 8", "311 406"),
+    "elasticsearch": ("", "413"),
+    "kafka": ("", "MSG_SIZE_TOO_LARGE RECORD_LIST_TOO_LARGE"),
+    "mqtt": ("", "0x95"),
+    "mysql": ("", "1153 1301"),
+    "nats": ("", "10054 MaxPayloadError"),
+    "nsq": ("MPUB message too big 9 > 8", "E_BAD_BODY E_BAD_MESSAGE"),
+    "postgres": ("index row size 9 exceeds btree version 4 maximum 8", "54"),
+    "redis": ("Protocol error: invalid bulk length", "ERR ResponseError"),
+    "webhook": ("", "413"),
+}
+"""What the server of each kind says of what is too large at its settings: a text, and codes."""
+OF_OURS = {
+    "mqtt": TooLargeError("above the largest packet"),
+    "nats": too_large(9, 8),
+    "nsq": Limits(message=8).refusal(9),
+    "elasticsearch": of_document(413, Error("413", "it")),
+}
+"""What the target finds out by itself."""
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_what_is_too_large_for_a_setting_is_halved_and_waits_alone(kind: str) -> None:
+    text, codes = SIZES[kind]
+    errors = [listed(kind).error("h", text, [code], topic="t") for code in codes.split()]
+    for error in (*errors, *filter(None, [OF_OURS.get(kind)])):
+        whole = AnswersOfAPart({0: error, 1: error}, whole=True)
+        ruling = of_part(part(2), whole, FRESH._replace(wholes=99), Now(), PLAIN)
+        assert (ruling.halves, ruling.state, error.alone) == (True, State.WELL, True)
+        assert of_event(item("a").fail(error), NOW).fate is Fate.AGAIN
+        assert fate_in_order(error) is Fate.DEAD
+
+
+OF_ALL = "401 403 407 408 415 421 423 425 429"
+"""The statuses that say nothing of the one request: of login, settings, server or haste."""
+
+
+def test_what_http_says_of_one_request_holds_up_no_queue_in_order() -> None:
+    fates = {code: fate_in_order(error) for code, error in OF_SERVERS["webhook"]()}
+    waits = [code for code, fate in fates.items() if "400" <= code < "500" and fate is Fate.AGAIN]
+    assert " ".join(waits) == OF_ALL
 
 
 def test_an_answer_beside_others_is_logged_too() -> None:

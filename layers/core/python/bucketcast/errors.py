@@ -129,7 +129,7 @@ class Rejected(DeliveryError):
 
     @classmethod
     def anywhere(cls, reason: str) -> Self:
-        """Return the error of an event that no server would take, such as for its size."""
+        """Return the error of an event that no server would take, such as for its age."""
         error = cls(reason)
         error.may_be_settings, error.stage = False, "send"
         return error

@@ -68,6 +68,21 @@ def of_an_event(
     )
 
 
+def in_order() -> Seen:
+    """Play a day of a webhook in order, which answers 404 to 40 events one after another."""
+    bad = [f"bad{number}" for number in range(40)]
+    one = Troubled(Webhook, lambda key, _: Answer.ROW if key in bad else Answer.TAKEN, fifo=True)
+    todo = {MINUTE + at / 60: partial(one.put, key) for at, key in enumerate(bad, 1)}
+    one.simulation.run(days=1, actions=_puts(one) | todo)
+    return Seen(
+        one.delays(name for name in one.sent if not name.startswith("bad")),
+        tries=max(one.target.tried[f"{key} rule"] for key in bad),
+        dollars=one.dollars() / 24,
+        dead=one.dead_by_reason(),
+        faults=one.faults(),
+    )
+
+
 def _run(one: Delivering, todo: Actions) -> None:
     """Play a day, unless its messages multiply."""
     for step in range(round(DAY / STEP)):
@@ -166,7 +181,13 @@ CELLS = (
         beside=0,
         opened=True,
     ),
-    _event("it is larger than a webhook takes", Webhook, Answer.TOO_LARGE, "answered 413", tries=1),
+    _event("it is larger than a webhook takes", Webhook, Answer.TOO_LARGE, "answered 413"),
+    Cell(
+        "an event",
+        "in order, a webhook answers 404 to 40",
+        in_order,
+        Bounds(p99=2 * HOUR, tries=60, dead=(40, 40), reason="404"),
+    ),
     _event("its row is locked", Table, Answer.LOCKED, "lock"),
     _partition("it has no leader", Brokers, Answer.LEADERLESS),
     _partition("it takes no writes", Brokers, Answer.READ_ONLY),

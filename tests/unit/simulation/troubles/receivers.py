@@ -110,6 +110,7 @@ class Webhook(base.Target):
         Answer.THROTTLED: 429,
         Answer.READ_ONLY: 500,
         Answer.LOCKED: 500,
+        Answer.ROW: 404,
     }
 
     def __init__(self, server: Server) -> None:

@@ -47,8 +47,9 @@ class Troubled(Delivering):
         kills: Callable[[str], bool] = lambda _: False,
         beside: Simulation | None = None,
         name: str = "primary",
+        fifo: bool = False,
     ) -> None:
-        super().__init__((), beside=beside, name=name, workers=WORKERS, grain=GRAIN)
+        super().__init__((), beside=beside, name=name, workers=WORKERS, grain=GRAIN, fifo=fifo)
         self._kind = kind
         self._behaviour = behaviour
         self.kills = kills

@@ -230,7 +230,7 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -
             return Ruling(standing, State.UNKNOWN)
         standing = standing._replace(size=max(1, events // 2), batches=0)
         return Ruling(standing, State.TROUBLE, error)
-    if isinstance(error, Rejected):
+    if isinstance(error, Rejected) or error.may_be_settings:
         known = Ruling(standing, State.UNKNOWN)
         ruling = _of_refusals(error, standing, now) if error.may_be_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)

@@ -35,7 +35,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, Retryable
 from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.amqp.address import Address, parse
@@ -142,7 +142,7 @@ class Target(base.Connected[Client]):
         return minio_headers | super().headers(event)
 
     def _fail(self, events: Sequence[Event], confirms: Confirms, error: BaseException) -> None:
-        """Fail the unconfirmed events; reject those that exceed the broker's limit.
+        """Fail the unconfirmed events; only those above the broker's limit are too large.
 
         Raises:
             TooLargeError: none is confirmed, and the limit is not known.
@@ -153,8 +153,7 @@ class Target(base.Connected[Client]):
             if len(confirms.unconfirmed) == len(events) > 1:
                 raise reason
             limit = 0 if len(events) == 1 else None
-        if limit is not None:
-            reason = Retryable(str(reason))
+        others = Retryable(str(reason)) if isinstance(reason, TooLargeError) else reason
         for index in list(confirms.unconfirmed):
             too_large = limit is not None and len(self.body(events[index])) > limit
-            confirms.settle(index, Rejected.anywhere(str(reason)) if too_large else reason)
+            confirms.settle(index, reason if too_large else others)

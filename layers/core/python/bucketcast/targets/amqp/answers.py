@@ -30,7 +30,7 @@ ANSWERS = Answers(
     ),
     Verdict.SETTINGS("402 530", "make the virtual host, or name another as the path of url"),
     Verdict.SETTINGS("404", "make it, or set exchange_type, and it is made"),
-    Verdict.HALVE("406", "", "larger than"),
+    Verdict.HALVE("406", "raise the broker's max_message_size", "larger than"),
     Verdict.SETTINGS(
         "406",
         f"set exchange_type, durable and auto_deleted as the exchange has them, {_PASSIVE}",

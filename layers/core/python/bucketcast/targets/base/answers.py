@@ -24,7 +24,9 @@ _range = re.compile(r"(-?\d+)-(-?\d+)").fullmatch
 
 
 class TooLargeError(Retryable):
-    """The server refused a batch as too large; it may accept its events in smaller ones."""
+    """It is larger than the server takes at its settings: a batch is halved, an event is alone."""
+
+    alone = may_be_settings = True
 
 
 class Refusal(Exception):
@@ -39,10 +41,10 @@ class Verdict(Enum):
     """What an answer says: what becomes of the event, for a reader, and its error."""
 
     EVENT = "its own fault: dead-lettered", Rejected
-    HALVE = "too large: halved, alone dead-lettered", TooLargeError
+    HALVE = "too large: halved, waits alone", TooLargeError
     SETTINGS = "waits for other settings", Retryable
-    ROW = "waits for its repair, alone", Retryable
-    LOGIN = "waits for a login or right", NotAuthorized
+    ROW = "waits for repair, alone", Retryable
+    LOGIN = "waits for login or right", NotAuthorized
     SLOWER = "waits as asked", Throttled
     AWAY = "nobody there: all wait", NotConnected
     SILENT = "no answer: sent again", TimedOut
@@ -191,8 +193,9 @@ class Answers:
         if not connecting and answer in self._connections:
             hint = ""
         found = kind.hinted(f"{where}: {text}", hint)
-        found.alone = answer.verdict in (Verdict.EVENT, Verdict.ROW, Verdict.LOCKED)
-        found.may_be_settings |= answer.verdict is Verdict.ROW
+        if not connecting:
+            found.alone |= answer.verdict in (Verdict.EVENT, Verdict.ROW, Verdict.LOCKED)
+            found.may_be_settings |= answer.verdict is Verdict.ROW
         return found
 
 

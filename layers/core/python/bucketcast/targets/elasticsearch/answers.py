@@ -39,18 +39,19 @@ ANSWERS = Answers(
     Verdict.AGAIN("cluster_block_exception index_create_block_exception", BLOCKED),
     Verdict.LOGIN("security_exception 401 403 407", _LOGIN),
     Verdict.SLOWER("Retry-After 429 circuit_breaking_exception es_rejected_execution_exception"),
-    Verdict.HALVE("413"),
+    Verdict.HALVE("413", "raise http.max_content_length, or the limit of a proxy before it"),
     Verdict.SETTINGS("300-303 305-308", "set url to {location}"),
     Verdict.AWAY("502 503"),  # a proxy whose server is away
     Verdict.SILENT("504"),  # a proxy whose server is slow
     Verdict.AGAIN(
-        "304 400 402 404-406 408-412 414-418 421-426 428 431 451 500 501 505-508 510 511"
-        " illegal_argument_exception index_closed_exception index_not_found_exception"
+        "304 402 404-406 408-412 414-418 421-426 428 431 451 500 501 505-508 510 511"
+        " index_closed_exception index_not_found_exception"
         " invalid_alias_name_exception invalid_index_name_exception no_shard_available_action"
         "_exception node_closed_exception parsing_exception process_cluster_event_timeout_exception"
         " resource_already_exists_exception search_phase_execution_exception"
         " unavailable_shards_exception validation_exception version_conflict_engine_exception"
     ),
+    Verdict.ROW("illegal_argument_exception 400", "see mapping and pipelines of the index"),
     connections=(
         Verdict.SILENT("HTTPError", _REACH, "timed out"),
         Verdict.AWAY("NewConnectionError", _REACH),  # a time-out, by its class

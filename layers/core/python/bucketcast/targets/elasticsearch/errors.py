@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 
 from bucketcast.display import redacted_url
-from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
+from bucketcast.errors import DeliveryError, Retryable, Throttled
 from bucketcast.limits import LONGEST_DELAY_SECONDS
 from bucketcast.targets.elasticsearch.answers import ANSWERS
 
@@ -36,8 +36,6 @@ class _ErrorBody(msgspec.Struct):
 
 def of_document(status: int, error: Error) -> DeliveryError:
     """Return the error of one document that was not written; status 0 if it was not read."""
-    if status == TOO_LARGE:
-        return Rejected.anywhere(f"the event is larger than the server takes ({error})")
     return _error_of(error.type, status, error, error.type, "")
 
 

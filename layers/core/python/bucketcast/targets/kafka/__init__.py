@@ -28,12 +28,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Rejected
+from bucketcast.errors import DeliveryError, NotAuthorized
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
-from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka.answers import ANSWERS
 from bucketcast.targets.kafka.client import Client, Headers, Message, check
 from bucketcast.targets.kafka.errors import ended
@@ -66,10 +65,7 @@ class Target(base.Connected[Client]):
         return f"{','.join(self.settings.brokers)}, topic {self.settings.topic}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        """Write the batch; what the brokers refuse as too large or wrong is sent in smaller parts.
-
-        Only what they refuse alone is rejected.
-        """
+        """Write the batch; what the brokers refuse for one event is sent in smaller parts."""
         failures: dict[int, DeliveryError] = {}
         indexes, alone = list(range(len(events))), False
         with self._lock:
@@ -81,11 +77,10 @@ class Target(base.Connected[Client]):
                         index: error for index, error in failures.items() if index not in indexes
                     } | refused
                     alone = len(indexes) == 1 or batch_bytes == 1
-                    indexes = [index for index, e in refused.items() if _may_be_anothers(e)]
+                    indexes = [index for index, error in refused.items() if error.alone]
                 if alone:
                     break
-        too_large = {index: e for index, e in failures.items() if isinstance(e, TooLargeError)}
-        return failures | {index: Rejected.anywhere(str(e)) for index, e in too_large.items()}
+        return failures
 
     def headers(self, event: Event) -> dict[str, str]:
         return {name: str(value) for name, value in self._headers(event)}
@@ -163,8 +158,3 @@ class Target(base.Connected[Client]):
 
     def _is_usable(self, connection: Client) -> bool:
         return connection.batch_bytes == self._batch_bytes and connection.is_usable()
-
-
-def _may_be_anothers(error: DeliveryError) -> bool:
-    """Return True for an answer to a batch that may be about other events of it."""
-    return isinstance(error, TooLargeError) or error.alone

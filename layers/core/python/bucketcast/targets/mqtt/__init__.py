@@ -27,7 +27,6 @@ With MQTT 5:
 * the broker says why it refuses an event: that event waits, and the others continue. With older
   versions it can only confirm a forbidden event, which is then lost, or disconnect, and then the
   whole batch waits
-* an event above the broker's maximum packet size is not sent, and waits up to 13 days
 
 The session is clean. The client id is `client_id` followed by twelve random hex digits, new for
 each instance of the function; ACLs can match the prefix. MQTT 3.1 limits the whole id to 23

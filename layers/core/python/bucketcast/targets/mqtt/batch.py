@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.client import REFUSED, Client, Refused
@@ -102,4 +103,4 @@ class Batch(BatchResult):
             else:
                 size = f"the event takes {len(data)} bytes"
                 reason = f"{size}; the broker takes {limit}: raise its largest packet"
-                self.settle(index, Retryable(reason))
+                self.settle(index, TooLargeError(reason))

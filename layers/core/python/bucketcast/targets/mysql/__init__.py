@@ -47,11 +47,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError, Retryable
+from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.mirror.registers import RegisterUpdate
 from bucketcast.targets import base
 from bucketcast.targets.base import iam
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.mirror import SWEEP_SECONDS
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import mirror, sql, state, tables
@@ -107,7 +108,7 @@ class Target(TableTarget[Client]):
         rows = [item.row for item in items] or [sql.log_row(event, self.shape) for event in events]
         size, largest = max(map(len, rows)), connection.packet - sql.STATEMENT_OVERHEAD
         if size > largest:
-            return Retryable(
+            return TooLargeError(
                 f"the event takes {size} bytes, but max_allowed_packet leaves {largest}: set a "
                 "larger one at the server"
             )

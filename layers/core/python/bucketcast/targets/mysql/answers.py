@@ -33,8 +33,8 @@ ANSWERS = Answers(
     Verdict.EVENT("3140 3157"),
     Verdict.ROW("1022 1062 1169 1586", OTHER_INDEX),
     Verdict.ROW(
-        "1048 1216 1217 1264 1265 1292 1366 1367 1369 1406 1411 1451 1452 1526 1644 1690 3141 3143"
-        " 3819 4025",
+        "1048 1118 1216 1217 1242 1264 1265 1292 1339 1365 1366 1367 1369 1406 1411 1441 1451 1452"
+        " 1526 1644 1690 3141 3143 3819 4025",
         ROW,
     ),
     Verdict.SETTINGS("1046", "name it in dsn_string, or write table as database.table"),
@@ -57,7 +57,7 @@ ANSWERS = Answers(
     Verdict.AWAY("1042 1043 1047 1053 1077-1081 1135 1152 1154-1161 1184 1189 1190 1927 2005 3169"),
     Verdict.LOCKED("1205", "another transaction holds a lock for long"),
     Verdict.SILENT("1969 3024", "is the server overloaded, or its limit low?"),
-    Verdict.AGAIN("1153 1301", "let the server take more by max_allowed_packet"),
+    Verdict.HALVE("1153 1301", "let the server take more by max_allowed_packet"),
     Verdict.AGAIN("1665", "the server needs binlog_format=ROW or MIXED"),
     Verdict.AGAIN(
         "1000-1021 1023-1035 1037-1039 1041 1050-1052 1055-1061 1063-1076 1082-1128 1131-1134"

@@ -32,9 +32,6 @@ One connection per function is kept, with up to 500 unacknowledged messages. Con
 most 5 s; events that are not confirmed within 30 s are retried. The address of a cluster should be
 one name for all of its servers.
 
-An event that exceeds the server's `max_payload` or the stream's `max_msg_size` waits for a higher
-limit. Above 1 MB, the default limit, it is rejected.
-
 From NATS Streaming to JetStream: run a nats-server with JetStream beside the old server, and create
 a stream with the subject. Let consumers read both the stream and the channel. Then change the
 target's `address`, remove its `streaming` keys and set `jetstream = "on"`: events that wait in its

@@ -18,7 +18,8 @@ ANSWERS = Answers(
     ),
     Verdict.LOGIN("AuthorizationError InvalidUserCredentialsError", _LOGIN),
     Verdict.SETTINGS("BadSubjectError", "see subject"),
-    Verdict.ROW("10054", "raise --max-msg-size of the stream"),
+    Verdict.HALVE("10054", "raise --max-msg-size of the stream"),
+    Verdict.HALVE("MaxPayloadError", "raise max_payload of the server"),
     Verdict.SETTINGS("10035 10039 10076", "turn JetStream on, or jetstream off"),
     Verdict.AWAY(
         "SecureConnWantedError",
@@ -37,8 +38,7 @@ ANSWERS = Answers(
     # What a stream says of one message or to administrators, and what only subscribers meet.
     Verdict.AGAIN(
         "10002-10228 streaming BadHeaderError BadSubscriptionError BadTimeoutError "
-        "InvalidCallbackTypeError MaxPayloadError MsgAlreadyAckdError NoRespondersError "
-        "NotJSMessageError"
+        "InvalidCallbackTypeError MsgAlreadyAckdError NoRespondersError NotJSMessageError"
     ),
     connections=(
         Verdict.AWAY(

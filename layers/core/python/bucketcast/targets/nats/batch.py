@@ -4,12 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.batch_result import BatchResult
-
-DEFAULT_MAX_PAYLOAD = 1_048_576
-"""Bytes: the default `max_payload` of a NATS server; an event of S3 has some thousand."""
 
 
 class Message(msgspec.Struct, gc=False):
@@ -49,9 +46,8 @@ class Batch(BatchResult):
                 yield Message(index, head, body)
 
 
-def too_large(size: int, limit: int) -> DeliveryError:
-    """Return the error for a message above the limit; permanent only above the default limit."""
-    reason = f"the message takes {size} bytes, and {limit} are allowed by max_payload of the server"
-    if size > DEFAULT_MAX_PAYLOAD:
-        return Rejected.anywhere(reason)
-    return Retryable(f"{reason}: raise it to {DEFAULT_MAX_PAYLOAD}, the default")
+def too_large(size: int, limit: int) -> TooLargeError:
+    """Return the error of a message above the server's limit."""
+    return TooLargeError(
+        f"the message takes {size} bytes, and max_payload of the server is {limit}: raise it"
+    )

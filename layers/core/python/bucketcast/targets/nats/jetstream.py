@@ -5,9 +5,9 @@ from contextlib import suppress
 import msgspec
 from nats import errors
 
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.targets.nats.answers import ANSWERS
-from bucketcast.targets.nats.batch import DEFAULT_MAX_PAYLOAD, Batch, Message
+from bucketcast.targets.nats.batch import Batch, Message
 from bucketcast.targets.nats.connection import Connection, encode_publish
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.in_flight import InFlight
@@ -16,7 +16,6 @@ IN_FLIGHT = 500
 """Messages in flight at a time; a server buffers 10,000 for a stream."""
 LOOK_UP_SECONDS = 1.0
 
-_TOO_LARGE = 10_054
 _NO_RESPONDERS = b"NATS/1.0 503"
 
 
@@ -75,7 +74,7 @@ class JetStream(Core):
         except ValueError as error:
             raise Retryable(f"what answers on '{self._list}' is not JetStream: {error}") from None
         if found and found.error:
-            raise self._stream_error(found.error, size=0)
+            raise _refusal(found.error)
         if found and not found.streams:
             raise self._missing_stream()
 
@@ -106,7 +105,7 @@ class JetStream(Core):
             )
         return found
 
-    def _parse_reply(self, data: bytes, headers: bytes, message: Message) -> DeliveryError | None:
+    def _parse_reply(self, data: bytes, headers: bytes, _: Message) -> DeliveryError | None:
         if not data and headers and headers.startswith(_NO_RESPONDERS):
             return self._missing_stream()
         try:
@@ -114,18 +113,15 @@ class JetStream(Core):
         except ValueError:
             return Retryable(f"a subscriber answered on '{self.subject}', which is not a stream")
         # A message that the stream already has is no error: the reply says "duplicate".
-        return self._stream_error(error, len(message.head) + len(message.body)) if error else None
-
-    @staticmethod
-    def _stream_error(error: _Error, size: int) -> DeliveryError:
-        codes = (str(error.err_code), str(error.code))
-        reason = ANSWERS.error("JetStream refused it", error.description, codes)
-        if error.err_code == _TOO_LARGE and size > DEFAULT_MAX_PAYLOAD:
-            return Rejected.anywhere(f"{reason}: {size} bytes")
-        return reason
+        return _refusal(error) if error else None
 
     def _missing_stream(self) -> Retryable:
         return Retryable(
             f"no stream has the subject '{self.subject}': create one, for example by `nats stream "
             f"add events --subjects {self.subject}`, or name its domain in jetstream_domain"
         )
+
+
+def _refusal(error: _Error) -> DeliveryError:
+    codes = (str(error.err_code), str(error.code))
+    return ANSWERS.error("JetStream refused it", error.description, codes)

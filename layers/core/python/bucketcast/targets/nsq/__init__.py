@@ -10,8 +10,6 @@ duplicates, compare eventName, key, versionId and sequencer of the record.
 * Events are published in bulk (`MPUB`), which nsqd accepts or refuses as a whole. If the connection
   breaks before nsqd has answered, up to four parts of 32 KiB, or some 100 events, are sent again,
   and may arrive twice. Connecting takes at most 5 s, a batch 30 s more.
-* An event larger than `--max-msg-size` (default 1 MiB) goes to the dead-letter queue, with the
-  reason. Raise the limit before you redrive it.
 * Durability of confirmed events depends on nsqd. It keeps up to 10,000 messages of a topic in
   memory, and loses them in a crash. `--mem-queue-size=0` writes every message to disk, and
   `--sync-every=1` syncs after each. A topic that ends in `#ephemeral` is never written to disk:

@@ -18,6 +18,7 @@ ANSWERS = Answers(
     Verdict.SETTINGS("E_BAD_TOPIC", "set topic to a name that nsqd accepts"),
     Verdict.AWAY("E_INVALID", "set tls = on", "TLS required"),
     Verdict.SETTINGS("E_AUTH_DISABLED", "leave out auth_secret"),
+    Verdict.HALVE("E_BAD_BODY E_BAD_MESSAGE", "raise --max-msg-size, --max-body-size", "too big "),
     Verdict.AWAY("E_BAD_PROTOCOL E_IDENTIFY_FAILED"),
     # nsqd cannot write, or ends; the last are for consumers.
     Verdict.AGAIN(

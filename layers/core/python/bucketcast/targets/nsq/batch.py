@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from bucketcast.errors import DeliveryError, Rejected
+from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
+from bucketcast.targets.base.answers import TooLargeError
 
 PART = 32 * 1024
 """Bytes of a command's body: small, so that nsqd works while the next is encoded, and far below the
@@ -37,13 +38,10 @@ class Limits(NamedTuple):
         """The largest message that can be sent, in bytes."""
         return min(self.message, self.body - 2 * _NUMBER)
 
-    def rejection(self, size: int) -> Rejected:
+    def refusal(self, size: int) -> TooLargeError:
         """Return the error of a message that is larger."""
-        if size > self.message:
-            limit = f"nsqd takes {self.message}: see its --max-msg-size"
-        else:
-            limit = f"nsqd takes {self.body} with 8 for the length: see its --max-body-size"
-        return Rejected.anywhere(f"the event takes {size} bytes; {limit}")
+        limits = f"nsqd takes {self.largest}: see its --max-msg-size and --max-body-size"
+        return TooLargeError(f"the event takes {size} bytes; {limits}")
 
 
 def commands(
@@ -56,7 +54,7 @@ def commands(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the index after a command's last event, and the command, for the events from `start`.
 
-    Events that can never be sent are added to `failures`. A message larger than `PART` is a command
+    Events that are too large are added to `failures`. A message larger than `PART` is a command
     by itself.
     """
     head, limit, largest = f"MPUB {topic}\n".encode(), min(PART, limits.body), limits.largest
@@ -66,7 +64,7 @@ def commands(
         body = encode(events[index])
         length = len(body)
         if length > largest:
-            failures[index] = limits.rejection(length)
+            failures[index] = limits.refusal(length)
             continue
         if pieces and size + _NUMBER + length > limit:
             yield index, _join_command(head, size, pieces)

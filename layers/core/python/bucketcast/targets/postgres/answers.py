@@ -23,7 +23,7 @@ ANSWERS = Answers(
     Verdict.EVENT("22P02", "", "type json"),
     Verdict.ROW("23505", OTHER_INDEX),
     Verdict.ROW("42501", ROW, "row-level security"),
-    Verdict.ROW("22 23 44 54 P0", ROW),
+    Verdict.ROW("09 20 21 22 23 27 2F 38 44 54 P0", ROW),
     Verdict.SETTINGS("3D", "make the database, or name another in connection_string"),
     Verdict.SETTINGS("3F", "make the schema, or set search_path in connection_string"),
     Verdict.LOGIN("42501", "grant it to the user of connection_string"),
@@ -42,10 +42,7 @@ ANSWERS = Answers(
     Verdict.SILENT("57014", "is it overloaded? Or another session holds a lock for long"),
     Verdict.AWAY("08 25P03 57"),
     Verdict.AWAY("XX", "set channel_binding=disable", "could not find digest"),
-    Verdict.AGAIN(
-        "02 03 09 0A 0B 0F 0L 0P 0Z 10 20 21 24 25 26 27 2B 2D 2F 34 38 39 3B 40 53 55 58 72 F0 HV"
-        " XX"
-    ),
+    Verdict.AGAIN("02 03 0A 0B 0F 0L 0P 0Z 10 24 25 26 2B 2D 34 39 3B 40 53 55 58 72 F0 HV XX"),
     connections=(
         *of_connections(
             "the server", "connection_string", "does sslmode in connection_string suit the port?"

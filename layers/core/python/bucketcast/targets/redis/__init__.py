@@ -34,6 +34,7 @@ from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
 from bucketcast.targets.base import iam, tls
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.base.mirror import SWEEP_SECONDS, Mirror
 from bucketcast.targets.redis import mirror, state
@@ -79,6 +80,9 @@ class Target(base.Connected[Client], Mirror):
                     self._append(connection, events, result)
         except DeliveryError as error:
             result.fail(result.unconfirmed, error)
+        large = (error for error in result.failures.values() if isinstance(error, TooLargeError))
+        if reason := next(large, None):  # it was one part's, and ended the connection
+            raise reason
         return result.failures
 
     def body(self, event: Event) -> bytes:

@@ -27,6 +27,7 @@ ANSWERS = Answers(
     Verdict.LOGIN("WRONGPASS NOAUTH DENIED AuthenticationError AuthorizationError", "{login}"),
     Verdict.AWAY("READONLY", "address must be the primary's"),
     Verdict.SLOWER("LOADING"),
+    Verdict.HALVE("ERR ResponseError", "raise proto-max-bulk-len", "invalid bulk length"),
     Verdict.AGAIN(
         "BUSY CLUSTERDOWN ERR EXECABORT MASTERDOWN MISCONF NOREPLICAS NOSCRIPT OOM TRYAGAIN"
         " ResponseError"

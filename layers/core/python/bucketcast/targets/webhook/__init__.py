@@ -19,11 +19,11 @@ The status of the response decides, see below. Beside the table:
 
 * A rejected event keeps the status and the beginning of the response's body.
 * After 401 or 407 the rest of the batch is not sent. 403 means the same, unless other events of the
-  batch were accepted: a firewall may block a single event.
+  batch were accepted.
 * 429, 503: too many at once, which waits for the seconds in `Retry-After`; a 429 without it is sent
   once more in the same batch, if others get through. When single requests are refused with
   `Retry-After`, the rest of the batch waits as long, which is no try. An error about one event
-  should be a 500: what answers 503 gets fewer requests.
+  should be a 409, or 422 for good.
 * No response within `timeout`, or no connection: the rest of the batch is not sent, which is no
   try. Requests in flight may still arrive. A connection that is lost while others get through
   counts as too many.

@@ -9,14 +9,14 @@ _CERTIFICATE = "if it asks for a client's certificate: see client_cert"
 
 ANSWERS = Answers(
     *of_http("endpoint"),
-    Verdict.EVENT("400 413 422"),
+    Verdict.EVENT("400 422"),
+    Verdict.HALVE("413", "raise the limit there"),
+    Verdict.ROW("402 404-406 409-412 414 416-418 424 426 428 431 451", "is endpoint right?"),
     Verdict.SETTINGS("415", "see shape"),
     Verdict.LOGIN("401 403 407", "see auth_token"),
     Verdict.SLOWER("Retry-After"),
     Verdict.SETTINGS("300-303 307 308", "redirects are not followed; set endpoint to {location}"),
-    Verdict.AGAIN(
-        "304-306 402 404-406 408-412 414 416-418 421 423-426 428 429 431 451 500-508 510 511"
-    ),
+    Verdict.AGAIN("304-306 408 421 423 425 429 500-508 510 511"),
     connections=(
         # TLS 1.3 refuses a client's certificate after the handshake, by an alert or by closing.
         Verdict.LOGIN("1-99 closed", _CERTIFICATE, *REFUSED_CERTIFICATE, "private key"),

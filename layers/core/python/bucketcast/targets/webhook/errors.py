@@ -12,7 +12,6 @@ from bucketcast.targets.webhook.answers import ANSWERS
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
 
-TOO_LARGE = 413
 TOO_MANY = 429
 REFUSAL_STATUSES = frozenset({TOO_MANY, 503})
 MAX_BODY_SHOWN = 200
@@ -56,8 +55,6 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     if isinstance(error, Throttled):
         error.after = min(pause, LONGEST_DELAY_SECONDS)
     if isinstance(error, Rejected):
-        if status == TOO_LARGE:
-            error.may_be_settings, error.stage = False, "send"
         kind = handle.getinfo(pycurl.CONTENT_TYPE) or "-"
         error.answer = f"{status}\ncontent-type: {kind}\n\n{text}"
     return error
