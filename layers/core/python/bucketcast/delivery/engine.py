@@ -25,7 +25,7 @@ messages in flight; a killed function's are visible again within seconds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
 from operator import attrgetter
 
 from bucketcast import limits
@@ -51,7 +51,7 @@ from bucketcast.errors import (
 from bucketcast.telemetry import logger
 
 _stored = attrgetter("event.stored")
-_tries = attrgetter("received.message.history.tries")
+_received = attrgetter("received")
 _receives = attrgetter("message.receives")
 _NO_TRY = "it waited behind events that the target did not take"
 
@@ -387,8 +387,6 @@ def _count(chunk: Sequence[Item], failed: Sequence[Failed], batch: Batch) -> Non
     done = [item for item in chunk if id(item.delivery) not in missing] if missing else chunk
     batch.outcome.delivered += len(done)
     delivered = batch.outcome.outcomes.delivered
-    if any(map(_tries, done)):
-        for item in done:
-            delivered.setdefault(item.tries + 1, []).append(item.delivery.event)
-    elif done:
-        delivered.setdefault(1, []).extend([item.delivery.event for item in done])
+    for received, items in groupby(done, _received):
+        number = received.message.history.tries + 1
+        delivered.setdefault(number, []).extend([item.delivery.event for item in items])

@@ -34,6 +34,7 @@ In order nothing is sent behind an event that failed.
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from math import inf
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -57,7 +58,7 @@ from bucketcast.errors import (
 )
 
 _SILENT: Final = TimedOut.__name__
-_tries = attrgetter("received.message.history.tries")
+_received = attrgetter("received")
 
 
 class Answers(NamedTuple):
@@ -266,7 +267,7 @@ def turns(items: Sequence[Item]) -> list[tuple[int, Iterator[Item]]]:
     Those that got no answer before come after all others, and fewer of them at once with each such
     try: so the one that is the reason is soon alone.
     """
-    if not any(map(_tries, items)):
+    if not any(received.message.history.tries for received, _ in groupby(items, _received)):
         return [(0, iter(items))]
     groups: dict[int, list[Item]] = {}
     for item in items:

@@ -124,7 +124,7 @@ def dispatched(target: str, outcomes: Outcomes, at: int) -> Iterator[str]:
     """Return the log lines of a dispatch batch, `at` Unix ms."""
     for number, events in outcomes.delivered.items():
         again = f"#{number}" if number > 1 else ""
-        for ids in _parts([f"{trace_id(event)}{again}" for event in events]):
+        for ids in _parts([*map(trace_id, events)], again):
             yield _encode_line(Dispatched(at, target, "delivered", ids))
     for result, failed in (("retried", outcomes.retried), ("dead", outcomes.dead)):
         for (stage, reason), tries in failed.items():
@@ -145,9 +145,10 @@ def read(text: str) -> Line | None:
     return None
 
 
-def _parts(ids: Sequence[str]) -> Iterator[str]:
+def _parts(ids: Sequence[str], again: str = "") -> Iterator[str]:
+    """Yield the ids of each line, with `again` behind each of them."""
     for start in range(0, len(ids), TRACE_IDS_A_LINE):
-        yield " ".join(ids[start : start + TRACE_IDS_A_LINE])
+        yield f"{again} ".join(ids[start : start + TRACE_IDS_A_LINE]) + again
 
 
 def _encode_line(line: Line) -> str:
