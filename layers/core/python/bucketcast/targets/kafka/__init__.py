@@ -34,7 +34,7 @@ from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.base import options, tls
 from bucketcast.targets.kafka.answers import ANSWERS
-from bucketcast.targets.kafka.client import Client, Headers, Message, check
+from bucketcast.targets.kafka.client import Client, Message, check
 from bucketcast.targets.kafka.errors import ended
 from bucketcast.targets.kafka.settings import KafkaSettings
 
@@ -83,13 +83,8 @@ class Target(base.Connected[Client]):
         return failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        return {name: str(value) for name, value in self._headers(event)}
-
-    def _headers(self, event: Event) -> Headers:
-        headers: Headers = [("event-id", event.id), ("content-type", self.shape.content_type)]
-        if self.shape.attributes:
-            headers += super().headers(event).items()
-        return headers
+        headers = {"event-id": event.id, "content-type": self.shape.content_type}
+        return headers | super().headers(event) if self.shape.attributes else headers
 
     def endpoints(self) -> list[base.Endpoint]:
         settings = self.settings
@@ -134,18 +129,22 @@ class Target(base.Connected[Client]):
         messages = self._messages(events, indexes)
         try:
             with self._connection() as client:
-                return client.send(messages, self._deadline)
+                refused = client.send(messages, self._deadline)
         except (KafkaException, BufferError, RuntimeError) as error:
             reason = ended(error, self.settings, self.where)
             if anew or isinstance(reason, NotAuthorized):
                 raise reason from None
-        return self._produce(events, indexes, anew=True)
+            return self._produce(events, indexes, anew=True)
+        if not refused:
+            return {}
+        values = {index: self.shape.message(events[index]) for index in indexes}
+        return {index: refused[value] for index, value in values.items() if value in refused}
 
     def _messages(self, events: Sequence[Event], indexes: Iterable[int]) -> Iterator[Message]:
-        headers, message = self._headers, self.shape.message
+        headers, message = self.headers, self.shape.message
         for index in indexes:
             event = events[index]
-            yield Message(index, minio.path(event).encode(), message(event), headers(event))
+            yield message(event), minio.path(event).encode(), headers(event)
 
     def _connect(self) -> Client:
         client = Client(self.settings, self.timeout, self._batch_bytes, self.where)

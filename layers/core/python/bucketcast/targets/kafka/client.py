@@ -7,8 +7,6 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from bucketcast.errors import DeliveryError, NotAuthorized, TimedOut
 from bucketcast.targets.base import CONNECT_SECONDS
 from bucketcast.targets.kafka.answers import RIGHTS
@@ -28,17 +26,8 @@ STALLED_SECONDS = 3.0
 """After so long without a confirmation it is asked if all partitions have a leader."""
 _WITHDRAWN = ("_PURGE_QUEUE", "_PURGE_INFLIGHT", "_MSG_TIMED_OUT")
 
-
-Headers = list[tuple[str, str | bytes | None]]
-
-
-class Message(msgspec.Struct, gc=False):
-    """An encoded event; `position` is its index in the batch."""
-
-    position: int
-    key: bytes
-    value: bytes
-    headers: Headers
+Message = tuple[bytes, bytes, dict[str, str]]
+"""The value of an encoded event, its key and headers."""
 
 
 class Client:
@@ -58,7 +47,9 @@ class Client:
         self._settings = settings
         self._timeout = timeout
         self._health = BrokerHealth(settings, where)
+        self._refused: dict[bytes, KafkaError] = {}
         options = configuration(settings, timeout, batch_bytes)
+        options["on_delivery"] = partial(_record_error, self._refused)
         self._tokens: TokenProvider | None = options.get("oauth_cb")
         self._producer = create_client(Producer, options, self._health)
 
@@ -79,8 +70,8 @@ class Client:
             self._fetch_metadata(connect_deadline)
         self._health.reset()
 
-    def send(self, messages: Iterable[Message], deadline: float) -> dict[int, DeliveryError]:
-        """Send the messages; return the errors of unconfirmed ones by index, and withdraw those.
+    def send(self, messages: Iterable[Message], deadline: float) -> dict[bytes, DeliveryError]:
+        """Send the messages; return the errors of unconfirmed ones by value, and withdraw those.
 
         Raises:
             NotConnected: librdkafka does not withdraw the messages in time.
@@ -90,27 +81,20 @@ class Client:
 
         self._producer.poll(0)  # what went wrong while it rested may be over
         self._health.reset()
-        refused: dict[int, KafkaError] = {}
         produce, topic = self._producer.produce, self._settings.topic
-        for message in messages:
-            on_delivery = partial(_record_error, refused, message.position)
+        for value, key, headers in messages:
             try:
-                produce(
-                    topic,
-                    message.value,
-                    message.key,
-                    headers=message.headers,
-                    on_delivery=on_delivery,
-                )
+                # No partition, callback or time of its own. Keywords would take 0.3 µs more.
+                produce(topic, value, key, -1, None, None, 0, headers)  # type: ignore[arg-type]
             except KafkaException as error:
                 if error.args[0].code() == KafkaError._FATAL:  # noqa: SLF001 - its name
                     self._producer.poll(0)
                     raise KafkaException(self._health.fatal or error.args[0]) from None
-                refused[message.position] = error.args[0]
+                self._refused[value] = error.args[0]
         others_confirm = self._wait(deadline)
         return {
-            index: self._delivery_error(error, others_confirm=others_confirm)
-            for index, error in refused.items()
+            value: self._delivery_error(error, others_confirm=others_confirm)
+            for value, error in self._refused.items()
         }
 
     def close(self) -> None:
@@ -192,9 +176,9 @@ class Client:
 
 
 def _record_error(
-    refused: dict[int, "KafkaError"], index: int, error: "KafkaError", _: "Report"
+    refused: dict[bytes, "KafkaError"], error: "KafkaError", report: "Report"
 ) -> None:
-    refused[index] = error
+    refused[report.value() or b""] = error
 
 
 def check(settings: KafkaSettings, timeout: float, where: str, *, topic: bool) -> None:
