@@ -11,24 +11,20 @@ from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.errors import (
     DeliveryError,
-    NotAuthorized,
     NotConnected,
-    Throttled,
 )
-from bucketcast.limits import COUNTED_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
     NOW,
     PLAIN,
     SENT,
-    WELL,
     Bench,
     counts,
     everything,
     failed,
     message,
-    only,
 )
 
 SILENT = NotConnected("no answer within 10 s")
@@ -107,15 +103,6 @@ def test_after_a_pause_everything_is_sent() -> None:
 # While it does not answer
 
 
-@pytest.mark.parametrize("error", [SILENT, NotAuthorized("password"), NotConnected("hung up")])
-def test_connection_errors_open_the_breaker(error: DeliveryError) -> None:
-    bench = silent_bench(error)
-    outcome = bench(message("1", "ab"), message("2", "c"))
-    assert (bench.target.batches, outcome.stay) == ([], [])
-    assert (counts(outcome), outcome.waiting) == ((0, 0, 0), 3)
-    assert outcome.outcomes.retried == {}, "what was not tried is no try in a trace"
-
-
 @pytest.mark.parametrize("keys", [["a"], [f"{n}" for n in range(500)]])
 def test_a_message_that_cannot_be_merged_is_sent_again_unopened(keys: list[str]) -> None:
     bench = silent_bench()
@@ -133,15 +120,6 @@ def test_a_large_message_that_waits_again_is_hidden_for_longer_the_more_do() -> 
     outcome = bench(waits, message("small", "a"))
     assert (outcome.stay, outcome.waiting, len(bench.queue.sent)) == (["1"], 501, 1)
     assert 1_440 <= bench.queue.pauses[waits.receipt] <= 2_160
-
-
-@pytest.mark.parametrize(("depth", "left"), [(None, 900.0), (1, COUNTED_SECONDS - 1)])
-def test_where_it_is_not_known_how_many_wait_none_is_hidden(depth: int | None, left: float) -> None:
-    bench = silent_bench()
-    bench.queue.depth = depth
-    waits = message("1", [f"{n}" for n in range(500)], failed(since=NOW - TERM_MS // 2), receives=2)
-    outcome = bench(waits, remaining=[left] * 99)
-    assert (outcome.stay, len(bench.queue.sent)) == ([], 1)
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])
@@ -179,15 +157,6 @@ def test_an_event_that_the_target_hangs_on_does_not_block_the_others(clock: Cloc
         pytest.fail("always the same event was tried")
 
 
-def test_after_an_answer_everything_is_sent(clock: Clock) -> None:
-    bench = silent_bench()
-    bench.target.answer = only({})
-    clock.now += 1
-    assert bench(message("1", "abc")).delivered == 3
-    assert [len(batch) for batch in bench.target.batches] == [1, 2]
-    assert bench.store.read() == WELL
-
-
 def test_the_first_event_that_a_target_takes_is_written_once_for_its_settings() -> None:
     store = Mock(wraps=LocalStore())
     for settings in ("old", "old", "new"):
@@ -196,15 +165,6 @@ def test_the_first_event_that_a_target_takes_is_written_once_for_its_settings() 
             breaker.begin_batch(lambda: 25.0)
             breaker.record_success()
     assert store.clear.call_count == 2
-
-
-def test_of_all_functions_one_probes() -> None:
-    store = LocalStore()
-    store.record(Outage(NOW - 60_000, NOW), probed=False)
-    breakers = [Breaker(store) for _ in range(5)]
-    gates = [each.begin_batch(lambda: 25.0) for each in breakers]
-    assert sorted(gate.name for gate in gates) == ["HALF_OPEN"] + ["OPEN"] * 4
-    assert {each.pause() for each in breakers[1:]} == {10}, "they come back when more is known"
 
 
 @pytest.mark.parametrize(
@@ -228,12 +188,6 @@ def test_changed_settings_are_tried_at_once() -> None:
     assert [each.begin_batch(lambda: 25.0).name for each in breakers] == ["HALF_OPEN", "OPEN"]
     breakers[0].record_failure(SILENT)
     assert Breaker(store, "new").begin_batch(lambda: 25.0) is BreakerState.OPEN
-
-
-def test_a_pause_that_the_target_asked_for_is_kept() -> None:
-    breaker = Breaker(LocalStore())
-    breaker.record_failure(Throttled("429", 77))
-    assert breaker.pause() == 77
 
 
 def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.messages import Batch, Item, Result
-from bucketcast.delivery.policy import History, Policy
+from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.sender import Absent
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.errors import (
@@ -19,7 +19,6 @@ from bucketcast.errors import (
     Waiting,
     name_of,
 )
-from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     BUSY,
@@ -102,24 +101,6 @@ def test_in_order_events_out_of_time_come_back_at_once() -> None:
     assert {*bench.queue.pauses.values()} == {0}
 
 
-def test_untried_event_is_not_dead_lettered_however_old_it_is() -> None:
-    bench = Bench(everything(BUSY), batch_size=1)
-    old = History(NOW - TERM_MS - 1, 3)
-    bench(message("1", "a", old), message("2", "b", old), remaining=[60, 60, 1.0])
-    assert (bench.target.batches, bench.queue.dead_keys) == ([["a"]], ["a"])
-    assert bench.queue.reasons == ["busy (given up after 13 days and 4 tries)"]
-    assert bench.queue.back == [["b"]]
-
-
-def test_unopened_messages_stay_and_are_visible_at_once() -> None:
-    bench = Bench(chunk_bytes=1)
-    outcome = bench(
-        message("1", "a"), message("2", "b"), message("3", "c"), remaining=[60, 60, 1.0]
-    )
-    assert (bench.target.batches, outcome.stay) == ([["a"]], ["3"])
-    assert (bench.queue.back, bench.queue.pauses) == ([["b"]], {"receipt of 3": 0})
-
-
 # In order
 
 
@@ -130,18 +111,6 @@ def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryErr
     assert bench.target.batches == [["a"], ["b"]]
     assert (outcome.stay, counts(outcome)) == (["2", "3", "4"], (1, 1, 0))
     assert (outcome.waiting, bench.queue.sent) == (2, []), "sent again, they would be last"
-
-
-def test_in_order_a_part_never_goes_back_behind_the_others() -> None:
-    bench = Bench(only({"b": BUSY}), IN_ORDER)
-    outcome = bench(message("1", "abc"), message("2", "d"))
-    assert (outcome.stay, bench.queue.sent) == (["1", "2"], [])
-
-
-def test_in_order_an_aged_message_is_not_put_behind_the_others() -> None:
-    bench = Bench(everything(BUSY), IN_ORDER)
-    outcome = bench(message("1", "a", receives=RENEW_AFTER_RECEIVES, sent=NOW - TERM_MS // 2))
-    assert (bench.queue.sent, outcome.stay) == ([], ["1"])
 
 
 def test_in_order_an_untried_message_is_dead_lettered_alone() -> None:

@@ -31,7 +31,6 @@ from tests.unit.delivery.bench import (
     NOW,
     PLAIN,
     Bench,
-    counts,
     everything,
     failed,
     message,
@@ -124,19 +123,6 @@ def test_time_to_live_counts_from_the_event_and_ends_it_in_time() -> None:
     assert run.bench.queue.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
 
 
-def test_time_to_live_counts_for_each_event_by_itself() -> None:
-    bench = Bench(policy=Policy(time_to_live=10))
-    outcome = bench(
-        message("1", "a", created=NOW - 10_001), message("2", "b", created=NOW - 10_000)
-    )
-    assert (bench.target.batches, bench.queue.dead_keys, counts(outcome)) == (
-        [["b"]],
-        ["a"],
-        (1, 0, 1),
-    )
-    assert bench.queue.reasons == ["time_to_live of 10 s is over after 0 tries"]
-
-
 def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
     bench = Bench(policy=Policy(time_to_live=10))
     bench.queue.no_dead = True
@@ -175,13 +161,6 @@ def test_pause_doubles_with_every_try_and_has_an_end(tries: int, least: int, mos
         bench = Bench(everything(BUSY))
         bench(message("1", "a", failed(tries)))
         assert least <= _pause(bench.queue.sent[0]) <= most
-
-
-@pytest.mark.parametrize(("waited", "pause"), [(0, 1), (60, 10), (3_600, 600), (86_400, 1_500)])
-def test_in_order_the_pause_is_a_part_of_the_time_it_waited(waited: int, pause: int) -> None:
-    bench = Bench(everything(BUSY), IN_ORDER)
-    bench(message("1", "a", sent=NOW - waited * 1_000))
-    assert bench.queue.pauses == {"receipt of 1": pause}
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])

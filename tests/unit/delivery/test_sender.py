@@ -75,15 +75,6 @@ def test_first_event_of_an_invocation_is_confirmed_before_the_others() -> None:
     assert bench.target.batches == [["g", "h"]], "it took one just now: silence is that event's own"
 
 
-def test_a_frozen_target_gets_a_few_events_of_a_batch() -> None:
-    bench = Bench(everything(SILENT), first_alone=True)
-    outcome = bench(message("1", "abc"), message("2", "def"))
-    assert (bench.target.batches, outcome.stay) == ([["a"], ["b"], ["c"]], [])
-    assert (counts(outcome), outcome.waiting) == ((0, 3, 0), 3)
-    assert sorted(len(keys) for keys in bench.queue.back) == [3, 3]
-    assert {one.history.reason for one in bench.queue.sent} == {str(SILENT)}
-
-
 @pytest.mark.parametrize("error", [SILENT, PASSWORD])
 @pytest.mark.parametrize("policy", [Policy(retries=1, pause=0), Policy(once=True), PLAIN])
 def test_what_a_target_did_not_send_behind_one_without_an_answer_is_sent_now(
@@ -179,13 +170,6 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     assert str(outcome.reason) == "the secret 'db' cannot be read"
 
 
-def test_a_login_that_is_refused_for_the_first_may_be_taken_for_the_others() -> None:
-    bench = Bench(only({"a": NotAuthorized("forbidden")}), first_alone=True)
-    outcome = bench(message("1", "abc"))
-    assert bench.target.batches == [["a"], ["a"], ["b", "c"]]
-    assert (counts(outcome), bench.store.read()) == ((2, 1, 0), WELL)
-
-
 # A batch refused whole
 
 
@@ -216,15 +200,6 @@ def test_halving_ends_where_the_connection_does() -> None:
     assert [len(batch) for batch in bench.target.batches] == [8, 4, 4, 2, 2, 2, 2, 1]
     assert (counts(outcome), outcome.waiting) == ((0, 1, 0), 7)
     assert sorted(one.history.tries for one in bench.queue.sent) == [1, 2], "seven were not alone"
-
-
-def test_halving_ends_where_the_time_does() -> None:
-    """A batch of a thousand that is refused whole is up to two thousand tries."""
-    bench = Bench(everything(Rejected("something in it")))
-    outcome = bench(message("1", "abcdefgh"), remaining=[60] * 4 + [44.9] * 4)
-    assert [len(batch) for batch in bench.target.batches] == [8, 4, 4]
-    assert (bench.queue.dead, outcome.waiting) == ([], 8)
-    assert [one.history.tries for one in bench.queue.sent] == [0], "nothing of it was judged"
 
 
 @pytest.mark.parametrize("poison", ["a", "d"])
@@ -258,17 +233,6 @@ def test_all_functions_of_a_wrong_target_bury_few_events(policy: Policy) -> None
         if policy.in_order and outcome.stay:
             assert outcome.stay[-1] == "behind", "nothing goes behind what was held back"
     assert 0 < len(dead) < UNTRUSTED_REFUSALS
-
-
-def test_another_function_does_not_bury_what_was_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Bench(everything(REFUSED))
-    bench.store.record(Outage(NOW - 60_000, NOW, error="RefusesAll"), probed=False)
-    bench.store.count_refusals(UNTRUSTED_REFUSALS, "", NOW)
-    monkeypatch.setattr("time.time", lambda: NOW / 1_000 + 1)
-    assert counts(bench(message("1", "a"))) == (0, 1, 0)
-    outage = bench.store.read()
-    assert outage
-    assert (outage.error, outage.tries) == ("RefusesAll", 2)
 
 
 @pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
@@ -308,13 +272,6 @@ def test_events_that_got_no_answer_are_sent_last_and_fewer_at_once() -> None:
 def test_the_first_batch_is_tried_however_little_time_there_is() -> None:
     bench = Bench(batch_size=2)
     assert bench(message("1", "ab"), remaining=[0.1, 0.1]).delivered == 2
-
-
-def test_first_batch_is_not_begun_if_earlier_work_took_the_time() -> None:
-    bench = Bench()
-    outcome = bench(message("1", "ab"), remaining=[60, 30])
-    assert (bench.target.batches, outcome.waiting, bench.queue.back) == ([], 2, [["a", "b"]])
-    assert bench.queue.sent[0].delay == 0
 
 
 def test_second_part_is_sent_within_the_shortest_timeout() -> None:

@@ -9,13 +9,11 @@ from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent
-from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
+from bucketcast.errors import Rejected, Retryable, Throttled
 from bucketcast.limits import DAY_MS, REASON_CHARACTERS, TERM_MS
 from tests.unit.delivery.bench import (
     BUSY,
-    GONE,
     NOW,
-    ONCE,
     PLAIN,
     SENT,
     Bench,
@@ -47,14 +45,6 @@ def test_rejected_event_without_a_dead_letter_is_tried_again() -> None:
     assert bench.queue.reasons == ["too long"]
 
 
-def test_event_that_is_given_up_without_a_dead_letter_keeps_its_try() -> None:
-    bench = Bench(everything(BUSY), Policy(retries=1, pause=0))
-    bench.queue.no_dead = True
-    outcome = bench(message("1", "ab", failed(tries=1)))
-    assert (counts(outcome), outcome.waiting) == ((0, 2, 0), 0)
-    assert [back.history.tries for back in bench.queue.sent] == [2]
-
-
 def test_events_at_their_end_without_a_dead_letter_keep_their_reasons() -> None:
     bench = Bench()
     reasons = {"a": "one", "b": "two"}
@@ -73,14 +63,6 @@ def test_failed_event_is_sent_again_with_its_history() -> None:
     (sent,) = bench.queue.sent
     assert sent.history == History(NOW - 9_000, 5, "busy", "Retryable", topic="t")
     assert 8 <= sent.delay <= 16
-
-
-def test_untried_events_join_events_tried_as_often() -> None:
-    bench = Bench(everything(GONE), first_alone=True)
-    bench(message("1", "abc"), message("2", "d", failed(1)))
-    assert bench.target.batches == [["a"]]
-    assert bench.queue.back == [["a", "d"], ["b", "c"]]
-    assert [sent.history.tries for sent in bench.queue.sent] == [1, 0]
 
 
 def test_only_terms_begun_within_an_hour_are_merged() -> None:
@@ -127,11 +109,6 @@ def test_a_foreign_pause_of_years_is_not_kept() -> None:
     assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
 
 
-def test_once_a_redriven_event_is_tried_once() -> None:
-    bench = Bench(everything(BUSY), ONCE)
-    assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
-
-
 def test_each_merged_event_keeps_its_own_reason() -> None:
     bench = Bench(only({"a": Retryable("disk full"), "b": Retryable("locked")}))
     bench(message("1", "ab"))
@@ -150,15 +127,6 @@ def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:
     reason = bench.queue.sent[0].history.reason
     assert reason.startswith("??xxx")
     assert len(reason) <= REASON_CHARACTERS
-
-
-@pytest.mark.parametrize("error", [BUSY, GONE, Throttled("slow", 9)])
-def test_messages_that_sqs_does_not_take_stay(error: DeliveryError) -> None:
-    bench = Bench(everything(error))
-    bench.queue.full = True
-    outcome = bench(message("1", "a"), message("2", "b"))
-    assert (sorted(outcome.stay), counts(outcome)) == (["1", "2"], (0, 2, 0))
-    assert set(bench.queue.pauses) == {"receipt of 1", "receipt of 2"}
 
 
 def test_longest_pause_of_a_message_that_stays_counts() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.envelope import unpack
-from bucketcast.delivery.messages import Message, Outcome
+from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import CRASHED, NO_ANSWER, History, Policy
 from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
@@ -20,7 +20,6 @@ from tests.unit.delivery.bench import (
     counts,
     everything,
     failed,
-    keys_in,
     message,
 )
 
@@ -112,22 +111,6 @@ def test_expired_message_is_dead_lettered_untried_with_its_reason() -> None:
     assert unpack(first.body)[0].created == unpack(second.body)[0].created == 7
 
 
-def test_message_that_crashes_the_function_is_dead_lettered_unopened() -> None:
-    bench = Bench()
-    old = History(AT_ITS_END, 1)
-    outcome = bench(
-        message("1", "ab", old, receives=4, sent=SENT), message("2", "c", old, receives=3)
-    )
-    assert (bench.target.batches, counts(outcome)) == ([["c"]], (1, 0, 2))
-    (dead,) = bench.queue.dead
-    assert keys_in(dead.body) == ["a", "b"]
-    assert dead.reason == (
-        "no try came to an end: the function ended before it could say why "
-        "(given up after 13 days and 1 tries)"
-    )
-    assert dead.history.created == SENT
-
-
 def test_what_the_function_ends_with_is_halved_until_its_event_is_alone() -> None:
     """A thousand neighbours of such an event were delivered again and again for 13 days."""
     bench = Bench()
@@ -173,12 +156,6 @@ def test_what_the_function_ended_with_is_known_and_alone_after_it_waited(*, down
     assert bench.target.batches == ([] if down else [["a"]]), "no more at once: none was tried"
 
 
-def test_what_the_function_may_end_with_is_sent_after_and_apart_from_all_others() -> None:
-    bench = Bench()
-    bench(message("1", "ab", receives=2), message("2", "c"), message("3", "d", receives=3))
-    assert bench.target.batches == [["c"], ["a", "b", "d"]]
-
-
 @pytest.mark.parametrize("state", [{"receives": RENEW_AFTER_RECEIVES}, {"sent": AT_ITS_END}])
 def test_aged_message_is_sent_again_before_anything_else(state: dict[str, Any]) -> None:
     """Also where the function dies of it: it did not say what became of it so far."""
@@ -211,12 +188,6 @@ def test_queue_that_takes_nothing_is_called_once() -> None:
     hour = 3_600_000
     messages = [message(str(n), [f"{n}"], failed(since=SENT - n * hour)) for n in range(100)]
     assert (len(bench(*messages).stay), bench.queue.calls) == (100, [10])
-
-
-def test_aged_message_that_is_no_envelope_is_sent_again_too() -> None:
-    bench = Bench()
-    assert bench(Message("1", "r", "rubbish", NOW, RENEW_AFTER_RECEIVES)) == Outcome()
-    assert [sent.body for sent in bench.queue.sent] == ["rubbish"]
 
 
 def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> None:
