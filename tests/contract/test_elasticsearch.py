@@ -22,7 +22,7 @@ from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
 
-TAGGED, MARKER = "s3:ObjectCreated:PutTagging", "s3:ObjectRemoved:DeleteMarkerCreated"
+TAGGED = "s3:ObjectCreated:PutTagging"
 GUARD = "events-guard"
 
 

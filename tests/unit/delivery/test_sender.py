@@ -110,9 +110,6 @@ def test_lost_connection_keeps_the_events_that_arrived() -> None:
     assert (bench.queue.back, outcome.waiting, bench.target.closed) == ([["b", "c"]], 0, 1)
 
 
-# A batch that gets no answer
-
-
 # Logins
 
 

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from bucketcast.aws import secrets
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.destination import TargetArn
-from bucketcast.errors import NotAuthorized, Rejected
+from bucketcast.errors import NotAuthorized
 from tests.unit.dynamic_targets.account import Account
 from tests.unit.functions.test_dispatch import Fake, Handler, body, invocation
 from tests.unit.moto_aws import DYNAMIC
@@ -65,14 +65,6 @@ def setup(state_table: str, monkeypatch: pytest.MonkeyPatch) -> DynamicFunction:
     return DynamicFunction(Account(state_table), module.build(environ, lambda _: Fake))
 
 
-def test_each_queue_goes_to_its_own_target(setup: DynamicFunction) -> None:
-    first, second = setup.put("a-1", auth_token="one"), setup.put("a", auth_token="two")
-    assert setup(first, body("x")) == []
-    assert setup(second, body("y")) == []
-    assert setup(first, body("z")) == []
-    assert Fake.sent == [("one", ["x"]), ("two", ["y"]), ("one", ["z"])]
-
-
 def test_new_settings_apply_from_the_next_batch(setup: DynamicFunction) -> None:
     queue = setup.put("audit", auth_token="one")
     setup(queue, body("x"))
@@ -124,15 +116,6 @@ def test_messages_wait_while_their_target_is_not_there(
     (waiting,) = received(setup.account.sqs, DYNAMIC.url(queue), wait=2)
     history = History.read(waiting["texts"][ATTRIBUTE])
     assert (history.tries, history.reason) == (0, "")
-
-
-def test_rejected_event_goes_to_the_dead_letters_of_its_queue(setup: DynamicFunction) -> None:
-    queue = setup.put("audit")
-    Fake.errors = {"x": Rejected("too long")}
-    assert setup(queue, body("x", "y")) == []
-    (letter,) = received(setup.account.sqs, DYNAMIC.url(f"{queue}-dead"))
-    assert letter["texts"]["target"] == "arn:minio:sqs::audit:webhook"
-    assert letter["texts"]["reason"] == "too long"
 
 
 def test_counts_and_traces_name_the_target(

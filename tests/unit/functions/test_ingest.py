@@ -34,8 +34,6 @@ HOOK = "arn:minio:sqs::primary:webhook"
 TABLE = "arn:minio:sqs::_:postgresql"
 LOST = "arn:minio:sqs::lost:redis"
 DAY = 86_400
-LATER = "2099-01-02T03:04:05.678Z"
-"""After anything that a test puts: an event with no ETag is of an object put before it."""
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -221,26 +219,6 @@ def test_bug_of_ours_stops_one_message_only(
     assert letter["texts"]["reason"] == "unexpected KeyError: 'a bug'"
     created = History.read(letter["texts"][ATTRIBUTE]).created
     assert created == int(old["attributes"]["SentTimestamp"])
-
-
-def test_event_knows_when_it_came(ingest: Ingest) -> None:
-    ingest.put()
-    old = _record(0, message(record("a")), age=5 * DAY)
-    assert ingest.handle(old, _record(1, message(record("b")))) == []
-    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
-    first, second = unpack(found["Body"])
-    assert first.created == int(old["attributes"]["SentTimestamp"])
-    assert second.created - first.created >= 4 * DAY * 1_000
-
-
-def test_events_for_a_target_that_is_not_there_are_counted(
-    ingest: Ingest, dynamodb: "DynamoDBClient", state_table: str
-) -> None:
-    gone = "arn:minio:sqs::gone:webhook"
-    ingest.put(gone)
-    ingest.put(HOOK)
-    assert ingest(message(record("a"), record("b"))) == []
-    assert Counters(state_table, lambda: dynamodb).read() == {gone: Counts(skipped=2)}
 
 
 def test_events_are_counted_once_for_each_notification_of_a_topic(

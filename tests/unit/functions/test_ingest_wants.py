@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 HOOK, MIRROR = TargetArn("hook", "webhook"), TargetArn("mirror", "redis")
-DYNAMIC_HOOK, DYNAMIC_MIRROR = TargetArn("audit", "webhook"), TargetArn("copy", "postgresql")
+DYNAMIC_MIRROR = TargetArn("copy", "postgresql")
 TOPIC = TopicArn(REGION, "acme", "news")
 EVENTS = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
 POSTGRES = {"connection_string": "host=db user=u password=p dbname=d", "table": "t"}

@@ -262,13 +262,6 @@ def test_first_event_without_an_answer_is_waited_for_by_one_function(
     assert stack.counts() == {topic.arn: Counts(dead=2)}
 
 
-def test_event_that_came_back_too_often_is_counted(stack: Stack) -> None:
-    topic = stack.put("once")
-    assert stack(body(topic.arn, "x", "y"), receives=4) == []
-    assert Fake.sent == []
-    assert stack.counts() == {topic.arn: Counts(dead=2)}
-
-
 def test_untried_events_are_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table refuses for as long as it does: a received message that is not tried is new."""
     topic = stack.put("once")

@@ -73,21 +73,6 @@ def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
     return [[each.event.key for each in unpack(found["Body"])] for found in messages]
 
 
-def test_events_of_a_batch_go_in_one_message(sqs: "SQSClient") -> None:
-    url = made_queue(sqs)
-    assert send(fanout(sqs), HOOK, batch("a", "b", "c")) == []
-    assert keys(received(sqs, url)) == [["a", "b", "c"]]
-
-
-def test_ordered_queue_gets_a_message_an_event_in_one_group(sqs: "SQSClient") -> None:
-    url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
-    assert send(fanout(sqs, ".fifo"), HOOK, batch("a", "b", "a")) == []
-    found = received(sqs, url)
-    assert keys(found) == [["a"], ["b"]], "the repeated event is recognised by SQS"
-    assert {each["Attributes"]["MessageGroupId"] for each in found} == {GROUP}
-    assert found[0]["Attributes"]["MessageDeduplicationId"] == event("a").id
-
-
 def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
     sqs: "SQSClient",
 ) -> None:

@@ -87,11 +87,6 @@ def test_a_bucket_with_unreadable_rules_blocks_only_its_own_events() -> None:
     assert str(error) == "why"
 
 
-def test_event_that_no_rule_asks_for_goes_nowhere() -> None:
-    routed = route([("1", recorded("s3/delete"))], Rulebook(rule()))
-    assert (routed.batches, len(routed.matches)) == ({}, 1)
-
-
 @pytest.mark.parametrize("messages", [[], [("1", recorded("s3/test-event"))]])
 def test_no_event_asks_for_the_rules_of_no_bucket(messages: Iterable[tuple[str, str]]) -> None:
     rulebook = Rulebook(rule())

@@ -119,18 +119,6 @@ async def running(stream: Stream) -> AsyncIterator[None]:
     await task
 
 
-async def test_lines_are_records_with_unencoded_keys() -> None:
-    queue, reader = MemoryQueue(), new_client()
-    queue.put("a b/ü+.jpg")
-    async with running(stream_of(queue, reader)):
-        await reader.wait_for(1)
-        assert reader.content.startswith(
-            b'{"Records":[{"eventVersion":"2.0","eventSource":"minio:s3"'
-        )
-        assert reader.content.endswith(b"}]}\n")
-        assert reader.keys() == ["a b/ü+.jpg"]
-
-
 @pytest.mark.parametrize(("ping", "content", "seconds"), [(10, PING, 10), (0, b" ", 0.5)])
 async def test_the_client_chooses_the_keep_alive(ping: int, content: bytes, seconds: float) -> None:
     assert keep_alive(ping) == (content, seconds)
@@ -140,16 +128,6 @@ async def test_the_client_chooses_the_keep_alive(ping: int, content: bytes, seco
             reader.wrote.clear()
             await reader.wrote.wait()
         assert reader.content.startswith(content * 2)
-
-
-async def test_a_written_message_is_deleted_while_the_client_is_connected() -> None:
-    queue, reader = MemoryQueue(), new_client()
-    queue.put("a", "b")
-    async with running(stream_of(queue, reader)):
-        await reader.wait_for(2)
-        assert len(queue.received) == 1
-        await wait_until(lambda: not queue.received)
-    assert queue.waiting == []
 
 
 async def test_a_returning_client_gets_its_last_messages_again() -> None:
@@ -244,14 +222,6 @@ async def test_an_unreadable_message_does_not_end_the_stream() -> None:
 
 async def alone() -> int:
     return 0
-
-
-async def test_a_poll_writes_the_available_events_and_returns() -> None:
-    queue, reader = MemoryQueue(), new_client()
-    queue.put("a", "b")
-    await stream_of(queue, reader).poll(5.0, alone)
-    assert reader.keys() == ["a", "b"]
-    assert (queue.waiting, queue.received) == ([], {})
 
 
 async def test_a_poll_with_twins_gets_its_events_again_for_a_minute() -> None:

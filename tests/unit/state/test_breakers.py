@@ -29,12 +29,6 @@ def breakers(state_table: str) -> Breakers:
     return Breakers(state_table, lambda: boto3.client("dynamodb"))
 
 
-def test_outages_are_read_by_target(breakers: Breakers) -> None:
-    seen = breakers.of(HOOK).record(SEEN, probed=False)
-    breakers.of(TABLE).count_refusals(3, "", 0)
-    assert (breakers.read(), breakers.of("arn:minio:sqs::_:kafka").read()) == ({HOOK: seen}, None)
-
-
 # What the store of one function and the table have in common
 
 

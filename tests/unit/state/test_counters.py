@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -36,29 +36,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture
 def counters(dynamodb: "DynamoDBClient", state_table: str) -> Counters:
     return Counters(state_table, lambda: dynamodb)
-
-
-@pytest.fixture
-def operations(dynamodb: "DynamoDBClient", state_table: str) -> Iterator[list[str]]:  # noqa: ARG001 - made before
-    """The calls of DynamoDB, by name."""
-    names: list[str] = []
-
-    def record(model: Any, **_: Any) -> None:
-        names.append(model.name)
-
-    dynamodb.meta.events.register("before-call", record)
-    yield names
-    dynamodb.meta.events.unregister("before-call", record)
-
-
-def test_counts_add_up_by_target(counters: Counters) -> None:
-    counters.add(HOOK, Counts(sent=10, failed=2))
-    counters.add(HOOK, Counts(sent=1, dead=3))
-    counters.add("arn:minio:sqs::gone:webhook", Counts(skipped=4))
-    assert counters.read() == {
-        HOOK: Counts(sent=11, failed=2, dead=3),
-        "arn:minio:sqs::gone:webhook": Counts(skipped=4),
-    }
 
 
 class Table:
@@ -116,13 +93,6 @@ def test_counts_of_another_thread_are_kept_while_they_are_written(
     counters.add(HOOK, Counts(sent=10))
     other.join()
     assert counters.read() == {HOOK: Counts(sent=11)}
-
-
-def test_counts_and_last_outcome_are_one_call(counters: Counters, operations: list[str]) -> None:
-    counters.add(HOOK, Counts(sent=4, dead=1), Last(1, 2, "Error", "why", 3))
-    last = Last(1, 2, "Error", "why", 3, tried=5, taken=4, failing=2, dead=2)
-    assert operations == ["UpdateItem"]
-    assert (counters.read(), counters.read_last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
 
 
 def test_fields_that_a_batch_does_not_know_stay(counters: Counters) -> None:

@@ -41,19 +41,6 @@ def numbers(rules: Rules, buckets: Iterable[str]) -> dict[str, int]:
     return {name: version.number for name, version in rules.versions(buckets).items()}
 
 
-def test_rule_is_there_as_it_was_given(rules: Rules) -> None:
-    made = Rule(
-        bucket="uploads",
-        arn=HOOK,
-        events=("s3:ObjectRemoved:*", "s3:ObjectCreated:*"),
-        prefix="é *",
-        suffix="?😀",
-    )
-    rules.add(made)
-    assert rules.of("uploads") == [made]
-    assert rules.of("photos") == []
-
-
 def test_same_rule_again_is_refused_and_changes_nothing(rules: Rules) -> None:
     rules.add(rule("a", events=["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]))
     before = rules.versions(["uploads"])
@@ -61,26 +48,6 @@ def test_same_rule_again_is_refused_and_changes_nothing(rules: Rules) -> None:
         rules.add(rule("a", events=["s3:ObjectRemoved:*", "s3:ObjectCreated:*"]))
     assert len(rules.of("uploads")) == 1
     assert rules.versions(["uploads"]) == before
-
-
-def test_removed_rule_is_gone_and_may_come_again(rules: Rules) -> None:
-    rules.add(rule("a"))
-    rules.add(rule("b"))
-    rules.remove([rule("a")])
-    assert rules.of("uploads") == [rule("b")]
-    rules.remove([rule("a")])
-    rules.add(rule("a"))
-    assert {each.prefix for each in rules.of("uploads")} == {"a", "b"}
-
-
-def test_every_change_is_seen_in_the_number_of_its_bucket(rules: Rules) -> None:
-    assert numbers(rules, ["uploads", "photos"]) == {}
-    rules.add(rule("a"))
-    rules.add(rule("b"))
-    rules.add(rule("a", "photos"))
-    assert numbers(rules, ["uploads", "photos", "nobody"]) == {"uploads": 2, "photos": 1}
-    rules.remove([rule("a"), rule("b")])
-    assert numbers(rules, ["uploads", "photos"]) == {"uploads": 3, "photos": 1}
 
 
 def test_rules_of_a_bucket_are_ordered_by_id(rules: Rules) -> None:

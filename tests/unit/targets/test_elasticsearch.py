@@ -188,19 +188,6 @@ def test_a_writer_that_read_the_guard_before_an_overlay_came_changes_no_newer_ro
         assert store.row() == visible(events)["b/k"]._asdict(), steps
 
 
-def test_each_document_is_read_again_after_the_writes_of_others() -> None:
-    object_ = Object("b/k", b"", {ANY: b"", VISIBLE: b""})
-    for entry in fold([event(DELETE, 1, version_id="v1"), event(MARKER, 2)]):
-        object_.add((entry, msgspec.Raw(b"null")))
-    object_.current = dict.fromkeys(object_.unread)
-    object_.unread = ()
-    writes = object_.plan_writes(now=1)
-    assert {write.slot for write in writes} == {ANY, "v1"}
-    for write in writes:
-        object_.record_write(write, Item(201, 1, 1))
-    assert set(object_.unread) == {ANY, "v1", VISIBLE}
-
-
 def test_the_state_of_a_key_does_not_grow_with_its_versions() -> None:
     store = Store()
     sizes = set()

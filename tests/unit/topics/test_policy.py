@@ -33,12 +33,6 @@ def test_a_policy_allows_its_actions_to_its_principals() -> None:
     assert parsed.evaluate("acme", "bob", "sns:Publish", ARN) == ""
 
 
-def test_policy_that_nests_too_deeply_is_refused() -> None:
-    with pytest.raises(TopicError, match="no JSON") as caught:
-        Policy.parse('{"Statement":' + "[" * 10_000)
-    assert caught.value.code == "MalformedPolicyDocument"
-
-
 @pytest.mark.parametrize("effect", ["Allow", "Deny"])
 def test_a_topic_matches_a_policy_of_any_region(effect: str) -> None:
     """As one does that comes from Ceph, whose region is the zone group."""
@@ -92,6 +86,7 @@ def test_empty_tenant_is_not_everyone() -> None:
         "{",
         "{}",
         '{"Version":"1","Statement":[]}',
+        '{"Statement":' + "[" * 10_000,
         '{"Statement":[{"Effect":"Allow","Action":"sns:*","Resource":"*"}]}',
         '{"Statement":[{"Effect":"Perhaps","Principal":"*","Action":"sns:*","Resource":"*"}]}',
         '{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"*"}]}',

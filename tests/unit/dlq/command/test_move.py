@@ -294,18 +294,6 @@ def test_letters_of_a_removed_target_are_listed_and_redriven(run: Run, aws: Moto
     assert keys(aws, OWN) == ["a"]
 
 
-def test_redrive_of_ingress_sends_messages_unchanged(run: Run, aws: MotoAws) -> None:
-    dead, body = "Bucketcast-ingress-dead", message(record("a"))
-    put(aws, dead, dead_letter(body, "crash", "Crash", created=77, tries=9, since=5))
-    move(aws, "hello", History(to=ARN), dead)
-    assert "--to" in run("dlq", "redrive", "ingress", "--to", ARN).err
-    assert run("dlq", "show", "ingress", "--bucket", "uploads").code == 0
-    assert run("dlq", "redrive", "ingress", "--json").document["messages"] == 2
-    sent = received(aws.sqs, aws.queue("Bucketcast-ingress"))
-    assert {message["Body"] for message in sent} == {body, "hello"}
-    assert count(aws, dead) == 0
-
-
 def test_purge_writes_the_file_before_it_removes(run: Run, aws: MotoAws, tmp_path: Path) -> None:
     dead_letter_event(aws, "in/a", "out/b")
     put(aws, DEAD, dead_letter("hello", "no envelope"))

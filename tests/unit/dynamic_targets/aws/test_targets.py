@@ -138,17 +138,6 @@ def test_put_of_equal_settings_changes_nothing(account: Account) -> None:
     assert_only(account, "hunter2")
 
 
-def test_put_keeps_the_queue_and_replaces_the_secret(account: Account) -> None:
-    put(account.targets())
-    (before,) = account.table.targets()
-    assert put(account.targets(), {**HIDDEN, "auth_token": "new"}) == "changed"
-    (after,) = account.table.targets()
-    assert (after.queue, after.number) == (before.queue, before.number + 1)
-    assert_only(account, "new")
-    assert put(account.targets(), OPEN) == "changed"
-    assert account.secret_texts() == {}
-
-
 def test_merge_keeps_other_settings(account: Account) -> None:
     put(account.targets())
     put(account.targets(), {"timeout": "20s"}, merge=True)
@@ -210,13 +199,6 @@ def test_waiting_events_are_kept_until_the_target_is_created_again(account: Acco
     assert_only(account, "hunter2")
     (again,) = account.table.targets()
     assert again.queue == before.queue
-
-
-def test_kept_messages_can_be_discarded_later(account: Account) -> None:
-    put(account.targets())
-    account.targets().remove(HOOK)
-    account.targets().remove(HOOK, discard=True)
-    assert_empty(account)
 
 
 def test_empty_queue_is_removed_after_the_grace_period(account: Account) -> None:
@@ -307,20 +289,6 @@ def test_killed_steps_are_all_of_every_call(account: Account) -> None:
     assert counted | {"on": len(account.calls)} == CALLS
 
 
-def test_a_failed_call_removes_what_it_created(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    targets = account.targets()
-
-    def refused(_: object) -> None:
-        raise RuntimeError("Lambda said no")
-
-    monkeypatch.setattr(targets._resources, "map", refused)
-    with pytest.raises(RuntimeError, match="Lambda said no"):
-        put(targets)
-    assert_empty(account)
-
-
 def test_what_cannot_be_settled_stops_no_other_call(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,13 +306,6 @@ def test_what_cannot_be_settled_stops_no_other_call(
 
 def test_a_key_that_dynamodb_refuses_is_no_target(account: Account) -> None:
     assert account.table.get(TargetArn("x" * 1_020, "webhook").key) is None
-
-
-def test_call_waits_for_another_and_then_reports_it(account: Account) -> None:
-    with suppress(Killed), account.killed(6):
-        put(account.targets())
-    with pytest.raises(BucketcastError, match="another call is at work on webhook:audit"):
-        put(account.targets())
 
 
 def test_call_waits_until_another_has_ended(

@@ -1,7 +1,6 @@
 """What is read from S3 about objects, and what becomes of events whose object cannot be read."""
 
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -214,22 +213,6 @@ def test_an_object_whose_events_cannot_be_sent_is_not_retried_for_ever() -> None
     s3: Any = Refusing(encrypted=error)
     one = event("encrypted")
     assert look(objects(s3), [(one, Fact.HEAD)]) == [one]
-
-
-def test_no_batch_waits_longer_than_it_may() -> None:
-    over = threading.Event()
-
-    class Silent:
-        def head_object(self, **_: Any) -> Any:
-            over.wait(20)
-            return {"ETag": "", "ContentLength": 1}
-
-    s3: Any = Silent()
-    try:
-        asking = [(event(str(number)), Fact.HEAD) for number in range(40)]
-        assert objects(s3).enrich(asking, 0.2) == [None] * 40
-    finally:
-        over.set()
 
 
 @pytest.mark.parametrize("others", [1, 50])

@@ -30,7 +30,6 @@ THUMBS = {
 }
 AUDIT = {**THUMBS, "Id": "audit", "Events": ["s3:Later:Copy"]}
 CREATED = ["s3:ObjectCreated:*"]
-UNKNOWN = "A specified event is not supported for notifications."
 Interrupt = Callable[[Callable[[], None]], None]
 
 
@@ -76,13 +75,6 @@ def writer(s3: Any) -> NotificationWriter:
 
 def attach(document: notifications.Document) -> dict[str, Any]:
     return notifications.attach(document, OURS, QUEUE, Part.of(CREATED))
-
-
-def test_entry_dropped_by_s3_is_restored(s3: Any, after_put: Interrupt) -> None:
-    after_put(lambda: put(s3, attach({})))
-    with pytest.raises(EntryLostError, match="put back"):
-        writer(s3).write(BUCKET, attach)
-    assert ids(s3) == {"thumbs"}
 
 
 def test_restore_keeps_simultaneous_additions(s3: Any, after_put: Interrupt) -> None:

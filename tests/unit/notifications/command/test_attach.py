@@ -128,14 +128,6 @@ def test_attach_adds_one_entry_and_prints_what_stays(run: Run, put: Mock, aws: M
     assert put.call_args.kwargs["SkipDestinationValidation"] is False
 
 
-def test_attach_again_changes_nothing(run: Run, put: Mock) -> None:
-    run("bucket", "attach", "uploads")
-    document = run("bucket", "attach", "uploads", "--json").document
-    assert (document["changed"], document["via"]) == ([], "sqs")
-    assert put.call_count == 1
-    assert "already attached" in run("bucket", "attach", "uploads").out
-
-
 def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
     document = run("bucket", "attach", "photos", "--via", "eventbridge", "--json").document
     name = "Bucketcast-attached-photos"
@@ -393,18 +385,6 @@ def test_what_eventbridge_does_not_bring_is_said(run: Run) -> None:
     assert "is not connected" in run(*add, "delete").err
     run("bucket", "attach", "uploads", "--via", "eventbridge")
     assert "run `bucketcast bucket attach uploads`" in run(*add, "replica").err
-
-
-def test_a_crash_before_the_time_is_stored_is_made_up_for(run: Run, aws: MotoAws) -> None:
-    """The rule is there, but S3 may not have applied it: attaching again must say so."""
-    run("bucket", "attach", "uploads")
-    later(aws)
-    before = AttachmentTimes(TABLE, aws.dynamodb).of("uploads")
-    run("bucket", "attach", "uploads", "--via", "eventbridge")
-    AttachmentTimes(TABLE, aws.dynamodb).put("uploads", before)
-    run("bucket", "attach", "uploads", "--via", "eventbridge")
-    assert run("bucket", "detach", "uploads", "--via", "sqs").code == 1
-    assert ours("uploads") == [INGRESS_ARN]
 
 
 @pytest.mark.parametrize(

@@ -61,19 +61,6 @@ def test_created_topic_is_returned_field_by_field(ann: Any) -> None:
     }
 
 
-def test_creating_again_replaces_all_attributes(ann: Any) -> None:
-    ann.create_topic(Name="t1", Attributes=FULL)
-    assert ann.create_topic(Name="t1", Attributes={"push-endpoint": "http://h/"})["TopicArn"] == T1
-    attributes = read(ann)
-    assert attributes["OpaqueData"] == ""
-    assert (
-        attributes["EndPoint"] | {"EndpointArgs": "", "EndpointAddress": "http://h/"}
-        == (attributes["EndPoint"])
-    )
-    assert attributes["EndPoint"]["TimeToLive"] == "None"
-    assert attributes["EndPoint"]["Persistent"] is False
-
-
 @pytest.mark.parametrize(
     ("key", "text", "where", "expected"),
     [

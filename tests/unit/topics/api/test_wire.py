@@ -88,20 +88,6 @@ def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:
     assert "<EndpointArgs>amqp-exchange=ex</EndpointArgs>" in document
 
 
-def test_the_older_editions_plain_parameters_are_accepted(server: Server) -> None:
-    body = {
-        "Action": "CreateTopic",
-        "Name": "t1",
-        "Version": "2010-03-31",
-        "push-endpoint": "amqp://h/v",
-        "amqp-exchange": "ex",
-        "amqp-ack-level": "none",
-        "verify-ssl": "false",
-    }
-    assert post(server, body)[0] == 200
-    assert "amqp-ack-level=none&amp;amqp-exchange=ex&amp;verify-ssl=false<" in attributes_of(server)
-
-
 @pytest.mark.parametrize(
     "body",
     [
