@@ -81,11 +81,9 @@ class _Settings(msgspec.Struct, frozen=True):
 
 
 def _value(hint: Any, text: str) -> Any:
-    """Return a variable's value: text, a switch, a type with its own `from_text`, else JSON."""
+    """Return a variable's value: text, a type with its own `from_text`, else JSON."""
     if hint is str:
         return text
-    if hint is bool:
-        return text == "on"
     if hasattr(hint, "from_text"):
         return hint.from_text(text)
     return msgspec.json.decode(text, type=hint)
