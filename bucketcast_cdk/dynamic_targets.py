@@ -10,13 +10,11 @@ from typing import Final
 import msgspec
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.delivery.policy import visibility
 from bucketcast.delivery.queue_names import ONCE, once_queue, target_name
 from bucketcast.limits import (
-    MESSAGE_BYTES,
     ONCE_CONCURRENCY_FACTOR,
     ONCE_RETENTION_DAYS,
     TIMEOUT_SECONDS,
@@ -33,6 +31,7 @@ from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.network import egress, join
 from bucketcast_cdk.outputs import output
 from bucketcast_cdk.permissions import allow, allow_dispatch_state, arn, arn_prefix, leading_keys
+from bucketcast_cdk.queues import make_queue
 
 _RECEIVE: Final = (
     "sqs:ChangeMessageVisibility",
@@ -142,14 +141,11 @@ class DynamicTargets(Construct):
         It has no dead letters: each event has one attempt; one that fails is lost, and is counted.
         """
         options = self._config.dynamic_targets
-        queue = sqs.Queue(
+        queue = make_queue(
             Construct(self, f"{kind}-{ONCE}"),
             "Queue",
-            queue_name=once_queue(self._prefix, kind),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=Duration.days(ONCE_RETENTION_DAYS),
-            max_message_size_bytes=MESSAGE_BYTES,
+            once_queue(self._prefix, kind),
+            ONCE_RETENTION_DAYS,
             removal_policy=RemovalPolicy.DESTROY,
             visibility_timeout=Duration.seconds(VISIBILITY_TIMEOUTS_ONCE * TIMEOUT_SECONDS),
         )

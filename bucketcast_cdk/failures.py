@@ -7,13 +7,14 @@ and is deleted by hand once the failure is dealt with.
 from collections.abc import Sequence
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.limits import DEAD_DAYS, MESSAGE_BYTES
+from bucketcast.limits import DEAD_DAYS
 from bucketcast_cdk import eventbridge
+from bucketcast_cdk.queues import make_queue
 
 _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
 
@@ -21,17 +22,9 @@ _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
 def failures_queue(scope: Construct, jobs: Sequence[str]) -> sqs.Queue:
     """Make the queue `<stack>-pipeline-dead`, and the rule that sends it failed runs of `jobs`."""
     scope, stack = Construct(scope, "Lost"), Stack.of(scope)
-    queue = sqs.Queue(
-        scope,
-        "Queue",
-        queue_name=f"{stack.stack_name}-pipeline-dead",
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
-        enforce_ssl=True,
-        retention_period=Duration.days(DEAD_DAYS),
-        max_message_size_bytes=MESSAGE_BYTES,
-        # Its messages only repeat what the logs have.
-        removal_policy=RemovalPolicy.DESTROY,
-    )
+    # The messages only repeat what the logs have.
+    kept, name = RemovalPolicy.DESTROY, f"{stack.stack_name}-pipeline-dead"
+    queue = make_queue(scope, "Queue", name, DEAD_DAYS, removal_policy=kept)
     eventbridge.allow_writing(queue)
     events.CfnRule(
         Construct(scope, "Runs"),

@@ -32,35 +32,40 @@ class QueuePair(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.window = policy.window(name, window)
-        shared: dict[str, Any] = {
-            "encryption": sqs.QueueEncryption.SQS_MANAGED,
-            "enforce_ssl": True,
-            "removal_policy": removal_policy,
-            "max_message_size_bytes": MESSAGE_BYTES,
-        }
-        self.dead = sqs.Queue(
-            self,
-            "Dead",
-            queue_name=dead_of(name),
-            retention_period=Duration.days(DEAD_DAYS),
-            **shared,
-        )
-        self.queue = sqs.Queue(
+        dead = dead_of(name)
+        self.dead = make_queue(self, "Dead", dead, DEAD_DAYS, removal_policy=removal_policy)
+        self.queue = make_queue(
             self,
             "Queue",
-            queue_name=name,
-            retention_period=Duration.days(RETENTION_DAYS),
+            name,
+            RETENTION_DAYS,
             visibility_timeout=Duration.seconds(
                 policy.visibility(name, timeout, gathered=self.window)
             ),
             dead_letter_queue=sqs.DeadLetterQueue(queue=self.dead, max_receive_count=MAX_RECEIVES),
-            **shared,
+            removal_policy=removal_policy,
         )
 
     def allow_requeue(self, role: iam.IRole) -> None:
         """Allow to send failed events back, or to the dead letters; the mapping grants the rest."""
         self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
+
+
+def make_queue(
+    scope: Construct, construct_id: str, name: str, days: int, **properties: Any
+) -> sqs.Queue:
+    """Make a queue that keeps messages for so many days."""
+    return sqs.Queue(
+        scope,
+        construct_id,
+        queue_name=name,
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        retention_period=Duration.days(days),
+        max_message_size_bytes=MESSAGE_BYTES,
+        **properties,
+    )
 
 
 def allow_service(queue: sqs.Queue, sid: str, service: str, conditions: Mapping[str, Any]) -> None:
