@@ -11,21 +11,22 @@ from bucketcast.gateway.app import S3, build
 from bucketcast.gateway.proxy import Proxy
 from bucketcast.web.request import RawRequest
 from bucketcast.web.signature.sign import Credentials
-from tests.unit.web.requests import allow, authenticator, ready
+from tests.unit.web import requests
 
 
 def application(
     s3: Any,
     *,
-    judge: Any = allow,
+    judge: Any = requests.allow,
     answers: Any = None,
     preflight: Any = None,
     domains: Sequence[str] = (),
-    is_ready: Any = ready,
+    is_ready: Any = requests.ready,
 ) -> Starlette:
     """Return an application that asks S3 for what `answers` does not answer."""
     parts = (judge, answers or forward, s3)
-    return build(S3(authenticator(domains=domains), *parts, preflight=preflight), is_ready=is_ready)
+    authenticator = requests.authenticator(requests.find, domains=domains)
+    return build(S3(authenticator, *parts, preflight=preflight), is_ready=is_ready)
 
 
 async def credentials() -> Credentials:

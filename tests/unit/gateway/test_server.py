@@ -87,8 +87,8 @@ def test_a_call_is_kept_while_its_user_is_looked_up(
     come: list[Callable[[], None]] = []
 
     async def find(_: str) -> Account | None:
-        for each in come:
-            await asyncio.to_thread(each)
+        while come:
+            await asyncio.to_thread(come.pop())
         return Account(ANNA, SECRET)
 
     monkeypatch.setattr(requests, "find", find)
@@ -107,6 +107,7 @@ def test_a_call_is_kept_while_its_user_is_looked_up(
         come.append(strangers)
         call.sendall(ASKED)
         assert call.recv(12) == b"HTTP/1.1 200"
+        assert not come
 
 
 @pytest.mark.anyio

@@ -13,8 +13,9 @@ from bucketcast.web.authentication import ABORT, AUDITED
 
 HEADERS_SECONDS: Final = 4.0
 """The seconds from connecting to the end of the headers."""
-_TURN_SECONDS: Final = 0.005
-"""The seconds of a turn in which calls of unknown users are taken: then others have theirs."""
+_TURN_SECONDS: Final = 0.001
+"""The seconds of a turn in which calls of unknown users are taken: then others have theirs, and
+these are answered, which takes several times as long."""
 _SHARES: Final = 4
 """Into so many shares the places are divided; a user may hold one when others need places."""
 _REFUSED, _SILENT, _JUDGED, _IDLE, _BUSY = range(5)

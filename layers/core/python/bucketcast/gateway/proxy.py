@@ -40,7 +40,6 @@ _PREFLIGHT: Final = (
     "access-control-request-method",
     "origin",
 )
-_BODILESS: Final = (204, 304)
 
 
 class Proxy:
@@ -210,7 +209,7 @@ def _response_headers(response: aiohttp.ClientResponse) -> list[tuple[bytes, byt
         for name, value in response.raw_headers
         if name.lower() not in _DROPPED
         and not (
-            response.status in _BODILESS and name.lower() == b"content-length" and value != b"0"
+            response.status in (204, 304) and name.lower() == b"content-length" and value != b"0"
         )
     ]
 

@@ -42,7 +42,10 @@ def serve(
     )
     allow_open_files()
     with socket.create_server((host, port), backlog=_BACKLOG) as listener:
-        gc.freeze()  # else collections, which stop all calls, look at what the libraries hold too
+        # A collection stops all calls: one of all objects takes 0.1 s with 2,000 connections. It
+        # is ten times as rare as by default, and does not look at what the libraries hold.
+        gc.freeze()
+        gc.set_threshold(*gc.get_threshold()[:2], 100)
         Server(configure(app)).run(sockets=[listener])
 
 
