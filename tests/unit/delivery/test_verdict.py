@@ -274,6 +274,20 @@ def test_in_order_what_is_refused_alone_holds_up_others_for_an_hour(
     assert (of_event(it.fail(error), NOW).fate is Fate.DEAD) is over
 
 
+def test_in_order_many_given_up_in_a_row_are_the_targets_trouble() -> None:
+    """A receiver that answers 404 to all for hours would have them all dead-lettered."""
+    standing, sent = FRESH, NOW - 2 * limits.HELD_UP_MS
+    for number in range(limits.UNTRUSTED_REFUSALS + 1):
+        it = item("a", IN_ORDER, sent=sent, receives=9)
+        ruling = of_part([it], Answers({0: LONE}), standing, Now(), IN_ORDER)
+        standing = ruling.standing
+        assert (ruling.stops is None) is (number < limits.UNTRUSTED_REFUSALS)
+    assert isinstance(ruling.error, RefusesAll)
+    assert of_part([it], Answers({}), standing, Now(), IN_ORDER).standing == FRESH._replace(
+        batches=standing.batches
+    )
+
+
 def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> None:
     answers = Answers(dict.fromkeys(range(99), SILENT), whole=True)
     standing = of_part(part(99), answers, FRESH, Now(), PLAIN).standing

@@ -75,9 +75,6 @@ def test_content_that_is_too_large_is_halved_until_it_is_alone() -> None:
     target: Any = Target(read(Target.Settings, {"url": "amqp://h", "exchange": "e"}))
     target._open = "a connection"
     method = SimpleNamespace(NAME="Channel.Close", reply_code=311, reply_text="CONTENT_TOO_LARGE")
-    batch = [event("a"), event("b")]
-    with pytest.raises(TooLargeError):
-        target._fail(batch, pending(2), ClosedError(method))
-    alone = pending(1)
-    target._fail(batch[:1], alone, ClosedError(method))
-    assert type(alone.failures[0]) is TooLargeError
+    for number in (2, 1):
+        with pytest.raises(TooLargeError):
+            target._fail([event("a")] * number, pending(number), ClosedError(method))

@@ -119,7 +119,7 @@ class RefusesAll(Retryable):
     @classmethod
     def because(cls, error: DeliveryError) -> Self:
         """Return the error of a target whose last refusal is this one."""
-        return cls(f"it has refused every event so far: is its address right? the last: {error}")
+        return cls(f"it refuses every event: is its address right? the last: {error}")
 
 
 class Rejected(DeliveryError):

@@ -69,8 +69,8 @@ def of_an_event(
 
 
 def in_order() -> Seen:
-    """Play a day of a webhook in order, which answers 404 to 40 events one after another."""
-    bad = [f"bad{number}" for number in range(40)]
+    """Play a day of a webhook in order, which answers 404 to 15 events one after another."""
+    bad = [f"bad{number}" for number in range(15)]
     one = Troubled(Webhook, lambda key, _: Answer.ROW if key in bad else Answer.TAKEN, fifo=True)
     todo = {MINUTE + at / 60: partial(one.put, key) for at, key in enumerate(bad, 1)}
     one.simulation.run(days=1, actions=_puts(one) | todo)
@@ -184,9 +184,9 @@ CELLS = (
     _event("it is larger than a webhook takes", Webhook, Answer.TOO_LARGE, "answered 413"),
     Cell(
         "an event",
-        "in order, a webhook answers 404 to 40",
+        "in order, a webhook answers 404 to 15",
         in_order,
-        Bounds(p99=2 * HOUR, tries=60, dead=(40, 40), reason="404"),
+        Bounds(p99=2 * HOUR, tries=60, dead=(15, 15), reason="404"),
     ),
     _event("its row is locked", Table, Answer.LOCKED, "lock"),
     _partition("it has no leader", Brokers, Answer.LEADERLESS),

@@ -29,7 +29,7 @@ its secret
 While a breaker is open one event goes alone: if it fails, too, the breaker stays open. Where tries
 are limited (`Policy.retries`) each event is to have its own: no breaker opens, and what the target
 did not send is sent again; also where each is tried once, though the first silence opens a breaker.
-In order nothing is sent behind an event that failed.
+In order nothing is sent behind one that failed; many given up in a row say that it is in trouble.
 """
 
 import enum
@@ -76,7 +76,7 @@ class Standing(NamedTuple):
 
     `size` is how many events it takes at once, of at most `largest`; it took so many `batches` of
     that size in a row. Since it took an event so many first tries of events were `silent`, or
-    `failed` at all, and so many parts failed as `wholes`.
+    `failed` at all, so many parts failed as `wholes`, and so many were `given_up` in order.
     """
 
     size: int
@@ -85,6 +85,7 @@ class Standing(NamedTuple):
     silent: int = 0
     failed: int = 0
     wholes: int = 0
+    given_up: int = 0
 
 
 class Now(NamedTuple):
@@ -173,7 +174,10 @@ def of_part(
                 or part[index].received.term.is_over(refused=error.may_be_settings)
             )
         )
-        return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
+        stops = late or next(map(BreakerOpen.behind, failed), None)
+        gave_up = not stops and any(not isinstance(error, FINAL) for error in errors.values())
+        standing = ruling.standing._replace(given_up=ruling.standing.given_up + gave_up)
+        return ruling._replace(standing=standing, stops=stops)
     if late or (ruling.error and not policy.once):
         behind = BreakerOpen.behind(ruling.error) if ruling.error else None
         return ruling._replace(stops=late or behind)
@@ -219,7 +223,7 @@ def _of_failures(
 
 def _of_refusals(error: DeliveryError, standing: Standing, now: Now) -> Ruling:
     """Return the ruling on refusals by a target that took nothing beside them."""
-    if now.refusals >= limits.UNTRUSTED_REFUSALS:
+    if max(now.refusals, standing.given_up) >= limits.UNTRUSTED_REFUSALS:
         return Ruling(standing, State.TROUBLE, RefusesAll.because(error))
     return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
 

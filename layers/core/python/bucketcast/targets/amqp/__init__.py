@@ -148,12 +148,10 @@ class Target(base.Connected[Client]):
             TooLargeError: none is confirmed, and the limit is not known.
         """
         reason, match = self._answer(error), _too_large(str(error))
-        limit = int(match[1]) if match else None
-        if isinstance(reason, TooLargeError) and limit is None:
-            if len(confirms.unconfirmed) == len(events) > 1:
-                raise reason
-            limit = 0 if len(events) == 1 else None
-        others = Retryable(str(reason)) if isinstance(reason, TooLargeError) else reason
+        is_too_large = isinstance(reason, TooLargeError)
+        if is_too_large and not match and len(confirms.unconfirmed) == len(events):
+            raise reason
+        others = Retryable(str(reason)) if is_too_large else reason
         for index in list(confirms.unconfirmed):
-            too_large = limit is not None and len(self.body(events[index])) > limit
-            confirms.settle(index, reason if too_large else others)
+            above = match and len(self.body(events[index])) > int(match[1])
+            confirms.settle(index, reason if above else others)
