@@ -22,6 +22,8 @@ from tests.unit.moto_aws import TABLE, make_state_table
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
 PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
+TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+"""To verify the classes of jars, which are pinned by hash, takes a fifth of the JVM's start."""
 OTHER_ACCOUNTS = (
     "AWS_PROFILE",
     "AWS_SESSION_TOKEN",
@@ -146,7 +148,9 @@ def builder(folder: Path) -> SparkSession.Builder:
         # A busy machine takes longer than the 15 s in which Python is to fetch a result.
         .config("spark.python.authenticate.socketTimeout", "600s")
         .config("spark.python.daemon.module", "tests.glue.daemon")
-        .config("spark.driver.extraJavaOptions", " ".join(["-Duser.timezone=UTC", *SMALL]))
+        .config(
+            "spark.driver.extraJavaOptions", " ".join(["-Duser.timezone=UTC", *SMALL, *TRUSTED])
+        )
         .config("spark.local.dir", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.sql.ansi.enabled", "true")
