@@ -13,9 +13,6 @@ from bucketcast.delivery.verdict import Fate, of_event
 from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.settings.options import options_of
 from bucketcast.targets.base.answers import Answers, TooLargeError, Verdict, codes_of, describe
-from bucketcast.targets.elasticsearch.errors import Error, of_document
-from bucketcast.targets.nats.batch import too_large
-from bucketcast.targets.nsq.batch import Limits
 from bucketcast.targets.redis.answers import ANSWERS as REDIS
 from bucketcast.targets.webhook import errors as webhook
 from bucketcast.targets.webhook.batch import _beside_others
@@ -190,20 +187,13 @@ SIZES = {
     "webhook": ("", "413"),
 }
 """What the server of each kind says of what is too large at its settings: a text, and codes."""
-OF_OURS = {
-    "mqtt": TooLargeError("above the largest packet"),
-    "nats": too_large(9, 8),
-    "nsq": Limits(message=8).refusal(9),
-    "elasticsearch": of_document(413, Error("413", "it")),
-}
-"""What the target finds out by itself."""
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_what_is_too_large_for_a_setting_is_halved_and_waits_alone(kind: str) -> None:
     text, codes = SIZES[kind]
     errors = [listed(kind).error("h", text, [code], topic="t") for code in codes.split()]
-    for error in (*errors, *filter(None, [OF_OURS.get(kind)])):
+    for error in (*errors, TooLargeError("as a target finds out by itself")):
         whole = AnswersOfAPart({0: error, 1: error}, whole=True)
         ruling = of_part(part(2), whole, FRESH._replace(wholes=99), Now(), PLAIN)
         assert (ruling.halves, ruling.state, error.alone) == (True, State.WELL, True)
