@@ -128,7 +128,7 @@ class Webhook(base.Target):
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         clock, seconds = self._server.clock, float(self.settings.timeout)
-        batch = Batch(events, lambda _: (b"", []), (), seconds, Signer(""), self._limiter)
+        batch = Batch(events, lambda _: (b"", []), [], seconds, Signer(""), self._limiter)
         flying: list[_Flying] = []
         while True:
             limit = self._limiter.limit

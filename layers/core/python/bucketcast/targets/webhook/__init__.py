@@ -109,7 +109,8 @@ class Target(base.Connected["Client"]):
 
     def _encode(self, event: Event) -> tuple[bytes, list[str]]:
         headers = [f"webhook-id: {event.id}"]
-        headers += [f"{name}: {value}" for name, value in self._attributes(event).items()]
+        if self.settings.cloudevents or self.shape.attributes:
+            headers += [f"{name}: {value}" for name, value in self._attributes(event).items()]
         return self.shape.message(event), headers
 
     def _attributes(self, event: Event) -> dict[str, str]:

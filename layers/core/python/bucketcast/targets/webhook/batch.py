@@ -43,7 +43,7 @@ class Batch:
         self,
         events: Sequence[Event],
         encode: Encode,
-        headers: Sequence[str],
+        headers: list[str],
         seconds: float,
         signer: Signer,
         limiter: Limiter,
@@ -133,7 +133,7 @@ class Batch:
 
     def _build_post(self, index: int) -> Post:
         body, headers = self._encode(self._events[index])
-        return index, body, [*self._headers, *headers]
+        return index, body, self._headers + headers
 
     def _sign(self, post: Post) -> Post:
         # A signature has the time of the request, not of its preparation.

@@ -49,7 +49,7 @@ def new_handle(settings: WebhookSettings) -> Any:
         pycurl.SSL_VERIFYHOST: 0 if settings.tls_skip_verify else 2,
     }
     if not any(name.lower().endswith("_proxy") for name in os.environ):
-        options[pycurl.PROXY] = ""  # or curl would search the environment for every request
+        options[pycurl.NOPROXY] = "*"  # or curl would search the environment for every request
     if settings.cert_authority:
         options[pycurl.CAINFO_BLOB] = settings.cert_authority
         handle.unsetopt(pycurl.CAPATH)
@@ -98,7 +98,6 @@ class Request:
         is_new = self.is_renewed or self.getinfo(pycurl.NUM_CONNECTS)
         if is_new or code not in (*CLOSED, pycurl.E_HTTP2) or left <= 0:
             return False
-        self.body.clear()
         self.is_renewed = True
         self.setopt(pycurl.FRESH_CONNECT, int(code in CLOSED))
         self.setopt(pycurl.TIMEOUT_MS, _milliseconds(left))
@@ -218,7 +217,8 @@ class Client:
                 latencies.append(now - request.started)
             else:
                 batch.fail(request.index, status, request.failure(self._settings, status))
-            request.reset()
+            if request.body or request.is_renewed:
+                request.reset()
         if delivered:
             batch.succeed(delivered)
             self._limiter.record_success(latencies, full=full)
