@@ -224,7 +224,7 @@ class Client:
             self._limiter.record_success(latencies, full=full)
 
     def _new_request(self) -> Request:
-        while _resting and len(self._requests) + _count_resting() >= MAX_IN_FLIGHT:
+        while _resting and sum(len(each._requests) for each in (self, *_resting)) >= MAX_IN_FLIGHT:  # noqa: SLF001 - its own class
             _resting[0].close()
         request = Request(self._settings)
         self._requests[request.handle] = request
@@ -246,7 +246,3 @@ class Client:
 _resting: list[Client] = []
 """Those that send nothing now, the one not used for longest first: a function for many targets
 closes their connections when it needs more."""
-
-
-def _count_resting() -> int:
-    return sum(len(client._requests) for client in _resting)  # noqa: SLF001 - its own module
