@@ -7,8 +7,15 @@ at once) are assumptions, named there; no figure was measured on AWS.
 from typing import Final
 
 from bucketcast.cost.calls import RECEIVE_SECONDS
-from bucketcast.cost.estimate import DISPATCH_SECONDS, INGEST_SECONDS, PARALLEL, Load
-from bucketcast.limits import INGEST_MEMORY_MB, SETTLE_SECONDS, TIMEOUT_SECONDS
+from bucketcast.cost.estimate import (
+    CORE_SECONDS,
+    DISPATCH_SECONDS,
+    INGEST_SECONDS,
+    PARALLEL,
+    SLOWER,
+    Load,
+)
+from bucketcast.limits import SETTLE_SECONDS, TIMEOUT_SECONDS
 
 # AWS's, all of standard queues
 POLLERS_A_SECOND: Final = 5
@@ -28,25 +35,17 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput
 PREFIX_PUTS: Final = 3_500
 """PUTs a second of a partitioned prefix, of which a bucket may have any number:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html"""
-VCPU_MB: Final = 1_769
-"""The memory with which a function has one vCPU:
-https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html"""
 
 # Ours, seconds
-CORE_SECONDS: Final = {"ingest": 1.1e-5, "rules": 1e-6, "pack": 2.2e-6, "webhook": 15.3e-6}
-"""CPU of an event on a core of the machine of benchmarks/README.md, the record of
-`benchmarks.dispatch` and `benchmarks.ingest`: to match it with one rule and with 10,000, to pack it
-for a target, to send it."""
-_SLOWER: Final = 2 * VCPU_MB / INGEST_MEMORY_MB
-"""A vCPU is taken for half of such a core, and a function of 512 MB has 0.29 of one."""
 CALL: Final = RECEIVE_SECONDS
 """One call of SQS or DynamoDB."""
 INGEST_BATCH, DISPATCH_BATCH = INGEST_SECONDS[0], DISPATCH_SECONDS[0]
 """Of a batch: ingest reads the rules and sends to one target, dispatch reads its breaker."""
-INGEST_EVENT: Final = CORE_SECONDS["ingest"] * _SLOWER
-MATCH_EVENT: Final = CORE_SECONDS["rules"] * _SLOWER
-PACK_EVENT: Final = CORE_SECONDS["pack"] * _SLOWER
-SEND_EVENT: Final = CORE_SECONDS["webhook"] * _SLOWER
+INGEST_EVENT: Final = CORE_SECONDS["ingest"] * SLOWER
+MATCH_EVENT: Final = 1e-6 * SLOWER
+"""More of an event with 10,000 rules than with one, by `benchmarks.ingest`."""
+PACK_EVENT: Final = CORE_SECONDS["pack"] * SLOWER
+SEND_EVENT: Final = DISPATCH_SECONDS[1]
 ANSWER: Final = Load(events_a_day=1).target_seconds
 AT_ONCE: Final = PARALLEL["webhook"]
 TARGET_EVENTS: Final = int((TIMEOUT_SECONDS - SETTLE_SECONDS) / (SEND_EVENT + ANSWER / AT_ONCE))

@@ -20,9 +20,16 @@ from bucketcast.limits import INGEST_MEMORY_MB, LISTEN_MEMORY_MB, LISTEN_SECONDS
 from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.address import KINDS
 
-INGEST_SECONDS: Final = (0.015, 0.00002)
-DISPATCH_SECONDS: Final = (0.015, 0.00005)
-"""A batch's own time and that of each of its events, in functions, without the target's answer."""
+CORE_SECONDS: Final = {"ingest": 11e-6, "pack": 2.2e-6, "webhook": 15.3e-6}
+"""CPU of an event on a core of the machine of `benchmarks/README.md`: to read and match it, to pack
+it for a target, and to send it to a webhook, which takes most."""
+SLOWER: Final = 2 * 1_769 / INGEST_MEMORY_MB
+"""A vCPU is taken for half of such a core, and a function has one with 1,769 MB:
+https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html"""
+INGEST_SECONDS: Final = (0.015, (CORE_SECONDS["ingest"] + CORE_SECONDS["pack"]) * SLOWER)
+DISPATCH_SECONDS: Final = (0.015, CORE_SECONDS["webhook"] * SLOWER)
+"""A batch's own time, which is an assumption, and that of each of its events, in functions, without
+the target's answer."""
 INGEST_BUSY: Final = calls.RECEIVE_SECONDS + INGEST_SECONDS[0]
 """The seconds that a poller is busy with a batch of ingest."""
 PARALLEL: Final = {"webhook": 32}
