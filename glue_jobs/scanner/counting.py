@@ -20,9 +20,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from bucketcast.event.scanner import BIG_PREFIX, LARGE_VERSIONS, MANY_VERSIONS, Kind
-from glue_jobs.scanner.sums import Thresholds, at_least, parent
+from glue_jobs.scanner.sums import Thresholds, at_least, bucket, bucket_count, hash_key, parent
 
-_MIN_BUCKETS: Final = 1 << 16  # what fits in a processor's cache and Spark's fast hash map
 _MAX_BUCKETS: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
 _BAND: Final = 16
 _BROADCAST_HASHES: Final = 4_000_000
@@ -50,14 +49,14 @@ def find(listing: DataFrame, sums: DataFrame, thresholds: Thresholds) -> DataFra
     likely = sums.select("hash").where("hash is not null")
     if hashes <= _BROADCAST_HASHES:
         likely = sql.broadcast(likely)
-    versions = _count_versions(listing, likely, thresholds.versions, thresholds.bytes)
+    hashed = listing.withColumn("hash", hash_key(listing, thresholds))
+    versions = _count_versions(hashed, likely, thresholds.versions, thresholds.bytes)
     return versions.union(folders)
 
 
 def _count_versions(
-    listing: DataFrame, likely: DataFrame, many: int, large: int | None
+    hashed: DataFrame, likely: DataFrame, many: int, large: int | None
 ) -> DataFrame:
-    hashed = listing.withColumn("hash", sql.xxhash64("key"))
     counted = (
         hashed.join(likely, "hash", "left_semi")
         .groupBy("key")
@@ -86,7 +85,7 @@ def _finding(kind: Kind, count: Column) -> Column:
 
 
 def _count_folders(sums: DataFrame, many: int, rows: int) -> DataFrame:
-    crowded, buckets = sql.count("*") > many, _bucket_count(rows, many)
+    crowded, buckets = sql.count("*") > many, min(_MAX_BUCKETS, bucket_count(rows, many))
     path = sql.col("folder").cast("string")
     paths = sums.where("folder is not null").select(path.alias("path"))
     paths = paths.withColumn("depth", sql.expr("length(path) - length(replace(path, '/', ''))"))
@@ -111,17 +110,6 @@ def _count_folders(sums: DataFrame, many: int, rows: int) -> DataFrame:
     )
 
 
-def _bucket_count(rows: int, many: int) -> int:
-    """Return the fewest hash buckets that keep ordinary ones below nine tenths of the threshold."""
-    wanted = rows // max(1, many * 9 // 10)
-    return max(_MIN_BUCKETS, min(_MAX_BUCKETS, 1 << wanted.bit_length()))
-
-
-def _bucket(name: Column, buckets: int) -> Column:
-    """Return the hash bucket of a name, for `_candidates`; `buckets` is a power of two."""
-    return sql.xxhash64(name).bitwiseAND(sql.lit(buckets - 1)).alias("bucket")
-
-
 def _candidates(rows: DataFrame, crowded: Column) -> DataFrame:
     """Return the rows of crowded buckets, without their column `bucket`.
 
@@ -143,4 +131,4 @@ def _explode_levels(paths: DataFrame, top: Column, bottom: Column, step: int) ->
 
 def _hash_prefixes(leveled: DataFrame, buckets: int) -> DataFrame:
     prefix = sql.expr("substring_index(path, '/', level)")
-    return leveled.withColumn("bucket", _bucket(prefix, buckets))
+    return leveled.withColumn("bucket", bucket(prefix, buckets))

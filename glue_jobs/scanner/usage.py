@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from glue_jobs.listing.schema import Listing
@@ -23,8 +23,8 @@ DEPTH: Final = 8
 """The most slashes of a prefix among them."""
 UNKNOWN: Final = "unknown"
 """The class of what the source does not say."""
-_SIZES: Final = [name for name, _ in SIZE_CLASSES]
-_AGES: Final = [name for name, _ in AGE_CLASSES]
+_SIZES: Final = [*(name for name, _ in SIZE_CLASSES), UNKNOWN]
+_AGES: Final = [*(name for name, _ in AGE_CLASSES), UNKNOWN]
 
 
 class Usage(NamedTuple):
@@ -79,8 +79,10 @@ def rows(sums: DataFrame, content: Listing) -> list[Usage]:
     source has no sizes. Of prefixes with the same content only the longest is there.
     """
     classes = [
-        (_names(row["class"]), _Sums(*row[1:]))
-        for row in sums.where("class is not null").select("class", *_Sums._fields).collect()
+        (_names(row.storage, row.place), _Sums(*row[2:]))
+        for row in sums.where("place is not null")
+        .select("storage", "place", *_Sums._fields)
+        .collect()
     ]
     found = [("total", "", _add(each for _, each in classes))]
     objects = [(names, each.without_markers()) for names, each in classes]
@@ -91,14 +93,10 @@ def rows(sums: DataFrame, content: Listing) -> list[Usage]:
     return [_usage(content, *each) for each in found]
 
 
-def _names(class_: Row) -> _Class:
+def _names(storage: str | None, place: int) -> _Class:
     """Return the names of a class of `sums.sum_up`."""
-    size, age = class_.size, class_.age
-    return _Class(
-        class_.storage or UNKNOWN,
-        UNKNOWN if size is None else _SIZES[size],
-        UNKNOWN if age is None else _AGES[age],
-    )
+    size, age = divmod(place, len(_AGES))
+    return _Class(storage or UNKNOWN, _SIZES[size], _AGES[age])
 
 
 def _group(
@@ -112,10 +110,8 @@ def _group(
     if groups.keys() == {UNKNOWN}:
         return []
     totals = {name: _add(group) for name, group in groups.items()}
-    names = order or sorted(
-        totals.keys() - {UNKNOWN}, key=lambda name: (_weight(totals[name]), name)
-    )
-    return [(dimension, name, totals[name]) for name in (*names, UNKNOWN) if name in totals]
+    names = order or sorted(totals, key=lambda name: (name == UNKNOWN, _weight(totals[name]), name))
+    return [(dimension, name, totals[name]) for name in names if name in totals]
 
 
 def _heaviest(sums: DataFrame) -> list[tuple[str, _Sums]]:

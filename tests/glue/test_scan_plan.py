@@ -16,6 +16,7 @@ from tests.glue.inventories import Row, write
 from tests.glue.stages import finished_stages, jobs
 
 KEYS: Final = [Row("uploads", f"data/{nth % 200:03}/{nth:05}", "v") for nth in range(20_000)]
+OLD: Final = [row._replace(version_id="w", is_latest=False) for row in KEYS]
 VERSIONS: Final = [Row("uploads", "hot/key", f"v{nth}", nth == 0) for nth in range(1_500)]
 FOLDERS: Final = [Row("uploads", f"wide/{nth:03}/o", "v") for nth in range(60)]
 
@@ -51,6 +52,15 @@ def test_a_scan_reads_its_source_once_and_again_for_findings(
     assert work.shuffled < 0.05
     assert work.exchanges <= exchanges
     assert work.jobs <= jobs
+
+
+def test_each_task_sums_old_versions_by_few_hashes(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glue_jobs.scanner.sums._MIN_BUCKETS", 64)
+    work = work_of_scan(spark, folder, [*KEYS, *OLD])
+    assert work.shuffled < 0.05
+    assert round(work.reads, 1) == 1, "none has more than 1,000"
 
 
 def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work:

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.listing.schema import LISTING
-from glue_jobs.scanner import counting
+from glue_jobs.scanner import counting, sums
 from glue_jobs.scanner.counting import find
 from glue_jobs.scanner.sums import Thresholds, sum_up
 from tests.glue import oracle
@@ -46,8 +46,8 @@ def test_a_big_prefix_is_found_however_deep_it_lies(spark: SparkSession) -> None
 def test_names_with_the_same_hash_are_counted_separately(
     spark: SparkSession, two_hundred: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket = counting._bucket
-    monkeypatch.setattr(counting, "_bucket", lambda name, _buckets: bucket(name, 1))
+    for module in (counting, sums):
+        monkeypatch.setattr(module, "bucket_count", lambda *_: 1)
     monkeypatch.setattr(counting, "_BROADCAST_HASHES", 0)
     assert _count(spark, two_hundred, 2, 1 << 43) == _expected(two_hundred, 2, 1 << 43)
 
