@@ -162,7 +162,8 @@ def test_the_process_may_open_a_file_for_each_connection() -> None:
     assert kept == hard
 
 
-def test_a_request_with_too_many_headers_is_refused() -> None:
+@pytest.mark.parametrize("sends", [ASKED[:-2] + b"a:\r\n" * MOST_HEADERS, ASKED + REFUSED * 2])
+def test_too_many_headers_or_requests_of_a_connection_are_refused(sends: bytes) -> None:
     with served() as (port, _), connected(port) as stranger:
-        stranger.sendall(ASKED[:-2] + b"a:\r\n" * MOST_HEADERS)
+        stranger.sendall(sends)
         assert stranger.recv(12) == b"HTTP/1.1 400"

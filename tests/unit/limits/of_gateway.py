@@ -232,9 +232,8 @@ def fill_form(more: str) -> Taken:
     return Taken(peak_mb(), time.process_time() - began)
 
 
-def worst(given: tuple[Callable[[Any], Taken], Sequence[Any]]) -> Taken:
+def worst(measure: Callable[[Any], Taken], inputs: Sequence[Any]) -> Taken:
     """Return the most memory and the most time of these inputs, one after another."""
-    measure, inputs = given
     return Taken(*map(max, zip(*map(measure, inputs), strict=True)))
 
 
@@ -248,7 +247,7 @@ def put_at_once(part: str) -> Taken:
 
 def row(name: str, filled_limits: str, measure: Callable[[Any], Taken], *given: Any) -> Row:
     """Return a row with the worst of these inputs."""
-    return Row(name, tuple(filled_limits.split()), partial(measured, worst, (measure, given)))
+    return Row(name, tuple(filled_limits.split()), partial(measured, worst, measure, given))
 
 
 HEADERS = b"GET / HTTP/1.1\r\n" + b"%b:a\r\n" % (b"x" * 127) * (limits.MOST_HEADERS - 2)

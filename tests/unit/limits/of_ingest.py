@@ -182,12 +182,11 @@ def longest(indexes: Iterable[RuleIndex]) -> float:
     return match / SHARE
 
 
-def hear(most_and_users: tuple[int, int]) -> Taken:
+def hear(most: int, users: int) -> Taken:
     """Read the longest listeners of so many users, and match events of a thousand buckets.
 
     Those with wildcards are of one bucket, as far as it may have them, the others of all.
     """
-    most, users = most_and_users
     heard = Snapshot(1, (), {})
     for number, text in enumerate((*[each[:220] for each in WILDCARDS] * 10, *TEXTS[1:] * most)):
         bucket = "" if text in TEXTS else "0"
@@ -281,7 +280,7 @@ ROWS = (
     Row("conditions of a bucket", ("MOST_FILTER_BYTES",), partial(of_buckets, 1, conditions)),
     Row("regular expressions of a bucket", STEPS, partial(of_buckets, 1, expressions)),
     Row("rules of a batch", ("MOST_KEPT_RULES_BYTES",), partial(of_buckets, 8, *EVERY)),
-    Row("listeners of all", HEARD, partial(measured, hear, (limits.MOST_LISTENERS,) * 2)),
-    Row("listeners of one", HEARD_BY_ONE, partial(measured, hear, (limits.MOST_USER_LISTENERS, 1))),
+    Row("listeners of all", HEARD, partial(measured, hear, *(limits.MOST_LISTENERS,) * 2)),
+    Row("listeners of one", HEARD_BY_ONE, partial(measured, hear, limits.MOST_USER_LISTENERS, 1)),
     Row("notifications", COPIES, partial(measured, copy, limits.MOST_BUCKET_NOTIFICATIONS)),
 )

@@ -130,6 +130,8 @@ class Protocol(HttpToolsProtocol):
             self.send_400_response("The headers are too long.")
 
     def on_message_begin(self) -> None:
+        if self.pipeline:  # one is at work and one waits: uvicorn would hold as many as are sent
+            raise ValueError  # which the parser reports as an invalid request
         self._within_headers = True
         super().on_message_begin()
         self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]

@@ -27,7 +27,7 @@ from bucketcast.web.signature.sign import Credentials, sign
 SMALL: Final = 65_536
 """Bodies of up to so many bytes are checked before S3 is called."""
 _PIECE_BYTES: Final = 65_536
-"""Of an answer; a client that reads slowly has some five of them in memory."""
+"""Of an answer; a client that reads slowly has some eight of them in memory."""
 _CONNECT_SECONDS: Final = 5.0
 _SILENT_SECONDS: Final = 300.0
 _KEPT_SECONDS: Final = 3.0  # less than any server keeps an idle connection

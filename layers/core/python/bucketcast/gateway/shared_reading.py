@@ -28,10 +28,9 @@ class SharedReading(Generic[T]):
         Raises:
             BucketcastError: AWS does not answer.
         """
-        reading = self._reading
         # What began before may not have what the caller looks for.
-        if reading and not reading.done() and self._began < since:
-            await asyncio.wait([reading])
+        if self._reading and not self._reading.done() and self._began < since:
+            await asyncio.wait([self._reading])
         if self._reading is None or not self._serves(self._reading, since):
             # The wall clock, since the monotonic one stands still while Lambda freezes a function.
             now = time.time()
@@ -41,8 +40,7 @@ class SharedReading(Generic[T]):
         return await asyncio.shield(self._reading)
 
     async def _read_after(self, pause: float) -> T:
-        if pause:
-            await asyncio.sleep(pause)
+        await asyncio.sleep(pause)
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
 
     def _serves(self, reading: "asyncio.Future[T]", since: float) -> bool:
