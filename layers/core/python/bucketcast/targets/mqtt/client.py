@@ -105,7 +105,7 @@ class Client:
             kind, body = packet
             if kind == protocol.DISCONNECT:
                 raise Refused(protocol.decode_response(body))
-            if reply := protocol.reply_to(kind, body):
+            if kind in protocol.UNASKED and (reply := protocol.reply_to(kind, body)):
                 self.write(reply, deadline)
             yield packet
             packet = protocol.take_packet(self._received)

@@ -18,10 +18,9 @@ MQTT_3_1, MQTT_3_1_1, MQTT_5 = 3, 4, 5
 """The versions, as numbers in CONNECT."""
 CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT = 0x20, 0x40, 0x50, 0x70, 0xD0, 0xE0
 _PUBLISH, _PUBREL = 0x30, 0x62
-_PUBLISHES = range(_PUBLISH, _PUBLISH + 16)
-_RECEIVED = frozenset(
-    {CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT, _PUBREL, *_PUBLISHES}
-)
+UNASKED = frozenset({_PUBREL, *range(_PUBLISH, _PUBLISH + 16)})
+"""The packets of messages that nobody asked for."""
+_RECEIVED = UNASKED | {CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT}
 PINGREQ = b"\xc0\x00"
 DISCONNECT_NORMALLY = b"\xe0\x00"
 LARGEST = 268_435_455 + 5
@@ -107,10 +106,10 @@ def publish_encoder(
 
 
 def reply_to(kind: int, body: bytes) -> bytes:
-    """Return the acknowledgement of a message that nobody asked for; b"" if there is none."""
+    """Return the acknowledgement of an `UNASKED` packet; b"" if there is none."""
     if kind == _PUBREL:
         return b"\x70\x02" + body[:2]
-    if kind not in _PUBLISHES or not (qos := kind >> 1 & 3):
+    if not (qos := kind >> 1 & 3):
         return b""
     at = 2 + int.from_bytes(body[:2], "big")  # after the topic
     return bytes([PUBACK if qos == 1 else PUBREC, 2]) + body[at : at + 2]
@@ -160,6 +159,7 @@ class Response(NamedTuple):
         return value if isinstance(value, int) else default
 
 
+_ACCEPTED = Response(0, {})
 _MQTT_5_CODES = {1: 0x84, 2: 0x85, 3: 0x88, 4: 0x86, 5: 0x87}
 """MQTT 5's codes by those of a CONNACK in MQTT 3."""
 
@@ -180,7 +180,9 @@ def decode_acknowledgement(body: bytes) -> tuple[int, Response]:
 
 def decode_response(body: bytes) -> Response:
     """Decode a reason code and its properties, each of which may be left out."""
-    return Response(body[0] if body else 0, _decode_properties(body[1:]) if len(body) > 1 else {})
+    if not body:
+        return _ACCEPTED
+    return Response(body[0], _decode_properties(body[1:]) if len(body) > 1 else {})
 
 
 def _decode_properties(body: bytes) -> dict[int, int | str]:
