@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
+from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.shapes import minio
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.mqtt import Target
@@ -273,7 +273,7 @@ def test_event_that_the_broker_refuses_waits_with_the_reason(
     server = limited("message_size_limit 20000")
     large = event("large", principal="p" * 30_000)
     ((index, error),) = make(server.settings(qos=qos)).send([large]).items()
-    assert (index, type(error)) == (0, Retryable)
+    assert (index, type(error)) == (0, TooLargeError)
     assert "(0x" in str(error)
     assert deliver(server, make(server.settings())) == expected_paths()
 
