@@ -166,11 +166,12 @@ def _delays_gathered(hop: Hop) -> Iterator[tuple[float, float]]:
     """
     part = hop.busy / hop.pollers
     free, spread = hop.pollers - hop.busy, math.sqrt(hop.pollers * part * (1 - part))
-    for busy, more, each, varied in product(QUANTILES, repeat=4):
+    for busy, more in product(QUANTILES, repeat=2):
         now_free = min(max(free + spread * NORMAL.inv_cdf(busy), 1.0), hop.pollers)
         size = _size(hop, more, free / now_free)
-        waits = hop.gathering * min(1.0, each / max(1 - 1 / size, each))
-        yield waits + c.CALL + _varied(hop, size, varied), size
+        for each, varied in product(QUANTILES, repeat=2):
+            waits = hop.gathering * min(1.0, each / max(1 - 1 / size, each))
+            yield waits + c.CALL + _varied(hop, size, varied), size
 
 
 def _size(hop: Hop, quantile: float, more: float = 1.0) -> float:
