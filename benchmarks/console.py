@@ -113,8 +113,10 @@ def send(stop: Event) -> None:
     bodies, due = events.bodies(100 * PER_MINUTE), time.monotonic()
     while not stop.is_set():
         some = islice(bodies, PER_CALL)
-        entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(some)]
-        sqs.send_message_batch(QueueUrl=queue, Entries=entries)
+        sqs.send_message_batch(
+            QueueUrl=queue,
+            Entries=[{"Id": str(number), "MessageBody": body} for number, body in enumerate(some)],
+        )
         due += 60 * PER_CALL / PER_MINUTE
         time.sleep(max(0.0, due - time.monotonic()))
 

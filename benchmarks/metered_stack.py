@@ -134,7 +134,7 @@ class MeteredStack:
     def _count(self) -> Iterator[None]:
         """Count the calls and the log lines of a function."""
         # Not a hook of a session: not all clients are of the same one.
-        call = BaseClient._make_api_call  # noqa: SLF001
+        call = BaseClient._make_api_call  # type: ignore[attr-defined]  # noqa: SLF001
 
         def count_call(client: Any, operation: str, params: Mapping[str, Any]) -> Any:
             service = client.meta.service_model.service_name
@@ -229,7 +229,8 @@ def _capture() -> Iterator[StringIO]:
 def _clock(stack: MeteredStack) -> Iterator[None]:
     """Put the clocks forward by the stack's offset."""
     clocks = {name: getattr(time, name) for name in ("time", "monotonic")}
-    with mock.patch.multiple(
-        time, **{name: lambda clock=clock: clock() + stack.offset for name, clock in clocks.items()}
-    ):
+    later: dict[str, Any] = {
+        name: lambda clock=clock: clock() + stack.offset for name, clock in clocks.items()
+    }
+    with mock.patch.multiple(time, **later):
         yield

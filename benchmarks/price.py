@@ -12,7 +12,7 @@ import json
 import math
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from typing import Final, NamedTuple
 
 from benchmarks import events
@@ -53,7 +53,7 @@ CASES: Final = (
 )
 
 
-def measure(case: Case, endpoint: str) -> Counter[str]:
+def measure(case: Case, endpoint: str) -> dict[str, float]:
     """Return the units that an event uses, by the names of prices, without the first batch."""
     with metered_stack(case.profile, endpoint) as stack:
         _send_batch(stack, case, 0)
@@ -62,7 +62,7 @@ def measure(case: Case, endpoint: str) -> Counter[str]:
             stack.offset += case.together / case.rate
             _send_batch(stack, case, number * case.together)
     count = BATCHES * case.together
-    units = Counter({name: used / count for name, used in stack.units.items()})
+    units = defaultdict(float, {name: used / count for name, used in stack.units.items()})
     units["logs"] /= GB
     ingest = INGEST_SECONDS[0] / case.together + INGEST_SECONDS[1]
     rounds = math.ceil(case.together / PARALLEL["webhook"])
@@ -111,7 +111,7 @@ def main() -> None:
     with receiver() as settings:
         for case in CASES:
             units = measure(case, settings["endpoint"])
-            dollars: Counter[str] = Counter()
+            dollars: defaultdict[str, float] = defaultdict(float)
             for name, used in units.items():
                 dollars[SERVICE_OF_UNIT[name]] += known.of(name, used * 1_000_000)
             table = units["dynamodb_reads"] + units["dynamodb_writes"]
@@ -121,7 +121,7 @@ def main() -> None:
                 f"{table:.2f}",
                 f"{units['logs'] * GB:,.0f}",
                 *(f"{dollars[name]:.2f}" for name in SERVICES),
-                f"**${dollars.total():.2f}** |",
+                f"**${sum(dollars.values()):.2f}** |",
                 sep=" | ",
             )
 

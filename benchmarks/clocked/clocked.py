@@ -44,4 +44,4 @@ def _timed_send(session: Any, request: Any) -> Any:
         _aws.append((began, time.time()))
 
 
-URLLib3Session.send = _timed_send  # type: ignore[method-assign]
+URLLib3Session.send = _timed_send  # type: ignore[assignment, method-assign]

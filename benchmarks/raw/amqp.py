@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pika
 
@@ -45,12 +46,12 @@ def writer(settings: dict[str, str]) -> Iterator[Writer]:
         channels.append(channel)
         channel.confirm_delivery(handle_confirm, lambda _: loop.stop())
 
-    connection = pika.SelectConnection(
+    connection: Any = pika.SelectConnection(
         pika.URLParameters(settings["url"]),
         on_open_callback=lambda _: connection.channel(on_open_callback=select_confirms),
         on_close_callback=lambda *_: loop.stop(),
     )
-    loop = connection.ioloop
+    loop: Any = connection.ioloop
     loop.start()
     (channel,) = channels
     exchange, routing_key = settings["exchange"], settings["routing_key"]
