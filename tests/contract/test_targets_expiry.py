@@ -53,7 +53,8 @@ def test_a_certificate_that_expires_under_way(server_case: Case, tls: Tls, whose
     if whose == "client":
         old, sender = sender, server_case.sender(server.mtls_settings())
         function = Connection(lambda fresh: (sender if fresh else old).target)
-        assert function.send(events(2, "anew")).errors == {}, "the secret is read again at once"
+        sent = function.send(events(2, "anew"), lambda: 60.0)
+        assert sent.errors == {}, "the secret is read again at once"
         names.append("anew")
     rest = [events(2, "connected")[index] for index in late]
     sender.send_until_delivered([*rest, *events(2, "expired")])

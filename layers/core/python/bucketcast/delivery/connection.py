@@ -1,5 +1,6 @@
 """A target with its connection, and the result of each event that is sent to it."""
 
+import time
 import traceback
 from collections.abc import Callable, Sequence
 
@@ -10,7 +11,7 @@ from bucketcast.event import Event
 from bucketcast.limits import LONGEST_SEND_SECONDS, SETTLE_SECONDS
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.settings.types import SecretPem
-from bucketcast.targets.base import Target
+from bucketcast.targets.base import CONNECT_SECONDS, Target
 from bucketcast.telemetry import logger
 
 OUT_OF_TIME = "the function's time was up before its turn came"
@@ -50,13 +51,24 @@ class Connection:
         target = self._try_open()
         return target is not None and target.first_alone
 
-    def send(self, events: Sequence[Event]) -> Answers:
-        """Send a batch, once more with fresh secrets if the login was refused for all of it."""
-        answers = self._send(events, fresh=False)
-        refused = map(self._may_be_login, answers.errors.values())
-        if len(answers.errors) == len(events) > 0 and all(refused):
+    def send(self, events: Sequence[Event], remaining: Callable[[], float]) -> Answers:
+        """Send a batch, once more with fresh secrets if the login was refused for all of it.
+
+        Not if the seconds `remaining` do not suffice, nor with the same secrets where all that is
+        known is that the connection was closed.
+        """
+        began = time.monotonic()
+        answers = self._send(events)
+        failed = answers.errors.values()
+        if len(failed) == len(events) > 0 and all(map(self._may_be_login, failed)):
+            refused = any(isinstance(error, NotAuthorized) for error in failed)
+            is_early = time.monotonic() - began <= CONNECT_SECONDS
+            in_time = remaining() >= self.max_seconds
+            known = self._target and self._target.settings
             self.close()
-            answers = self._send(events, fresh=True)
+            target = self._try_open(fresh=True)
+            if target and in_time and (refused or (is_early and target.settings != known)):
+                answers = self._send(events)
         errors = dict(answers.errors)
         redact(events, errors, self._secrets)
         for error in errors.values():
@@ -70,10 +82,10 @@ class Connection:
         closed = isinstance(error, NotConnected) and not isinstance(error, TimedOut)
         return isinstance(error, NotAuthorized) or (closed and self._shows_certificate)
 
-    def _try_open(self) -> Target | None:
+    def _try_open(self, *, fresh: bool = False) -> Target | None:
         """Return the target, created if need be; None if it cannot be, which sending reports."""
         try:
-            return self._open(fresh=False)
+            return self._open(fresh=fresh)
         except Exception:  # noqa: BLE001 - whatever it is, sending meets it too
             return None
 
@@ -90,9 +102,9 @@ class Connection:
             self._shows_certificate = any(isinstance(each, SecretPem) and each for each in values)
         return self._target
 
-    def _send(self, events: Sequence[Event], *, fresh: bool) -> Answers:
+    def _send(self, events: Sequence[Event]) -> Answers:
         try:
-            return Answers(self._open(fresh=fresh).send(events))
+            return Answers(self._open(fresh=False).send(events))
         except DeliveryError as error:
             # Kept with its traceback it would keep the events, too.
             reason: DeliveryError = error.with_traceback(None)

@@ -101,7 +101,8 @@ class Sender:
                 continue
             begun = begun or not alone
             quiet = time.time() - self._taken_at
-            answers = self._connection.send([item.delivery.event for item in part])
+            sent = [item.delivery.event for item in part]
+            answers = self._connection.send(sent, batch.remaining)
             refusals = possible_faults_of_settings(part, answers, batch.policy)
             counted = self._breaker.count_refusals(refusals) if refusals else 0
             now = Now(quiet, self._probe_of, batch.policy.retries > 0, counted)
