@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bucketcast.event import Event
-from bucketcast.mirror.join import HIDDEN, Change, Move, Put, Stored, join
+from bucketcast.mirror.join import HIDDEN, Change, Move, Put, Stored, join, put_of
 from bucketcast.mirror.registers import Register, fold
 from bucketcast.shapes.minio import records
 
@@ -50,3 +50,15 @@ def test_a_foreign_row_is_removed_with_its_key_and_lends_nothing() -> None:
     stored = Stored(is_shown=True, put=foreign, versions={})
     assert join(stored, moves(event(TAGGED, 3, ""))) == Change()
     assert join(stored, moves(event(DELETE, 4))) == Change(removed=True)
+
+
+@pytest.mark.parametrize("other", [None, 1.5, "text", []])
+def test_a_put_is_read_whatever_the_rest_of_its_record_is(other: object) -> None:
+    (record,) = msgspec.json.decode(records(event(PUT, 7)))["Records"]
+    s3, digits = record["s3"], "7" * 44  # of another source
+    object_ = dict.fromkeys(s3["object"], other) | {"sequencer": digits, "versionId": None}
+    rest = dict.fromkeys(record, other) | {"eventTime": "2026-01-02T03:04:05.678+00:00"}
+    row = rest | {"s3": dict.fromkeys(s3, other) | {"object": object_}}
+    put = put_of(msgspec.json.encode({"Records": [row]}))
+    assert put
+    assert (*put.moment, put.version) == (digits, "2026-01-02T03:04:05.678Z", "null")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from bucketcast.event import padded, to_millis
 from bucketcast.mirror.registers import ANY, FIRST, UNVERSIONED, Register, RegisterUpdate
 from bucketcast.mirror.rows import read
 from bucketcast.shapes import minio
@@ -78,12 +79,20 @@ UNKNOWN = Version()
 
 
 def put_of(row: bytes) -> Put | None:
-    """Return the put in a row; None if neither we nor MinIO wrote it."""
-    stored = read(row)
-    if not stored.time:
+    """Return the put in a row; None if neither we nor MinIO wrote it.
+
+    It is read whatever the rest of the record is: an older event must not replace it.
+    """
+    try:
+        (record,) = _list(_members(row)["Records"])
+        object_ = _members(minio.object_of(record))
+        sequencer = _text(object_.get("sequencer", HIDDEN))
+        version = _text(object_.get("versionId", HIDDEN))
+        time = to_millis(msgspec.json.decode(_members(record)["eventTime"], type=str))
+    except (ValueError, KeyError):
         return None
-    version = stored.version_id or UNVERSIONED
-    return Put(stored.sequencer or FIRST, stored.time, version, msgspec.Raw(row))
+    sequencer = padded(sequencer or "") or FIRST
+    return Put(sequencer, time, version or UNVERSIONED, msgspec.Raw(row))
 
 
 class VisibleRow(NamedTuple):
@@ -189,6 +198,7 @@ def keep_row(entry: RegisterUpdate, document: bytes, row: bytes) -> tuple[Regist
 
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_text = msgspec.json.Decoder(str | None).decode
 _list = msgspec.json.Decoder(tuple[msgspec.Raw]).decode
 
 
