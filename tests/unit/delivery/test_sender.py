@@ -4,7 +4,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from bucketcast.delivery import connection
 from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
@@ -150,7 +149,7 @@ def test_changed_secret_is_found_without_a_retry(
     So may one that is away, or in the middle of a batch: that alone is no reason to send twice.
     """
     clock, sent = iter((0.0, seconds)), []
-    monkeypatch.setattr(connection.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("bucketcast.delivery.connection.time.monotonic", lambda: next(clock))
 
     def answer(keys: list[str]) -> base.Failures:
         sent.append(keys)
