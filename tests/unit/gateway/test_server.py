@@ -21,13 +21,11 @@ from tests.unit.gateway.served import connected, sent, served
 from tests.unit.web import requests
 from tests.unit.web.requests import ACCESS, ANNA, HOST, SECRET, signed
 
-SIGNED = {"Host": HOST, **signed("GET", "/images").headers}
-
 
 def test_each_response_has_one_date_which_is_the_gateways() -> None:
     """SDKs correct their clock by it."""
     with served() as (port, _):
-        dates = [dates_of(port, "/images", {}), dates_of(port, "/images", SIGNED)]
+        dates = [dates_of(port, "/images", headers) for headers in ({}, by_anna())]
     assert [(status, len(found)) for status, found in dates] == [(403, 1), (200, 1)]
     assert all(parsedate_to_datetime(date).year > 2020 for _, found in dates for date in found)
 
@@ -40,48 +38,69 @@ def test_listeners_are_kept_from_its_start_and_end_with_it() -> None:
 
 
 BODY = b"x" * 2_000_000
-SLOW_PUT = sent(signed("PUT", "/images/a", BODY), **{"Content-Length": f"{len(BODY)}"})
-SLOW_GET = sent(signed("GET", "/images/a-50"))
-ASKED = sent(signed("GET", "/images"))
 REFUSED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-IDLE = {
-    "it sends nothing": b"",
-    "it sends half of its headers": ASKED[:100],
-    "it was refused and stays": REFUSED,
-    "another user was served and stays": ASKED.replace(ACCESS.encode(), b"BOB"),
-    "another user reads slowly": SLOW_GET.replace(ACCESS.encode(), b"BOB"),
-    "it has no signature, and sends its body slowly": b"PUT /a/b HTTP/1.1\r\nHost: x\r\n"
-    b"Content-Length: 900000\r\n\r\nx",
-    "its signature is wrong, and it sends its body slowly": SLOW_PUT.replace(b"AKIA", b"AKIB")
-    + b"x",
+
+
+# A signature is taken for 15 minutes: each test signs its own requests.
+def by_anna() -> dict[str, str]:
+    return {"Host": HOST, **signed("GET", "/images").headers}
+
+
+def slow_put() -> bytes:
+    return sent(signed("PUT", "/images/a", BODY), **{"Content-Length": f"{len(BODY)}"})
+
+
+def slow_get() -> bytes:
+    return sent(signed("GET", "/images/a-50"))
+
+
+def asked() -> bytes:
+    return sent(signed("GET", "/images"))
+
+
+IDLE: dict[str, Callable[[], bytes]] = {
+    "it sends nothing": lambda: b"",
+    "it sends half of its headers": lambda: asked()[:100],
+    "it was refused and stays": lambda: REFUSED,
+    "another user was served and stays": lambda: asked().replace(ACCESS.encode(), b"BOB"),
+    "another user reads slowly": lambda: slow_get().replace(ACCESS.encode(), b"BOB"),
+    "it has no signature, and sends its body slowly": lambda: (
+        b"PUT /a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\nx"
+    ),
+    "its signature is wrong, and it sends its body slowly": lambda: (
+        slow_put().replace(b"AKIA", b"AKIB") + b"x"
+    ),
 }
 
 
-@pytest.mark.parametrize("head", IDLE.values(), ids=IDLE)
-def test_a_user_is_served_however_many_others_are_idle(head: bytes) -> None:
+@pytest.mark.parametrize("idle_head", IDLE.values(), ids=IDLE)
+def test_a_user_is_served_however_many_others_are_idle(idle_head: Callable[[], bytes]) -> None:
+    head = idle_head()
     with served(limit_concurrency=10) as (port, _), ExitStack() as opened:
-        every = [opened.enter_context(connected(port)) for _ in range(9)]
-        working = every[0]
-        working.sendall(SLOW_PUT)
+        working = opened.enter_context(connected(port))
+        working.sendall(slow_put())
         kept = opened.enter_context(connected(port))
-        kept.sendall(ASKED)
+        kept.sendall(asked())
         assert kept.recv(1_000).startswith(b"HTTP/1.1 200")
+        # Before a call is read, its connection is one that says nothing, and the first to go.
+        for _ in range(8):
+            opened.enter_context(connected(port))
         for number in range(30):
             idle = opened.enter_context(connected(port))
             idle.sendall(head)
             if head.endswith(b"\r\n\r\n"):
                 idle.recv(12)
-            assert dates_of(port, "/images", SIGNED)[0] == 200, number
-        kept.sendall(ASKED)
+            assert dates_of(port, "/images", by_anna())[0] == 200, number
+        kept.sendall(asked())
         assert kept.recv(12) == b"HTTP/1.1 200", "its next call is not lost"
         working.sendall(BODY)
         assert working.recv(12) == b"HTTP/1.1 200"
 
 
 @pytest.mark.parametrize("head", [b"", REFUSED], ids=["silent", "refused"])
-@pytest.mark.parametrize("before", [b"", ASKED], ids=["its first", "its next"])
+@pytest.mark.parametrize("before", [[], [asked]], ids=["its first", "its next"])
 def test_a_call_is_kept_while_its_user_is_looked_up(
-    monkeypatch: pytest.MonkeyPatch, before: bytes, head: bytes
+    monkeypatch: pytest.MonkeyPatch, before: list[Callable[[], bytes]], head: bytes
 ) -> None:
     """The strangers come during the look-up."""
     come: list[Callable[[], None]] = []
@@ -102,10 +121,11 @@ def test_a_call_is_kept_while_its_user_is_looked_up(
                     stranger.recv(12)
 
         call = opened.enter_context(connected(port))
-        call.sendall(before)
-        assert not before or call.recv(1_000).startswith(b"HTTP/1.1 200")
+        for first in before:
+            call.sendall(first())
+            assert call.recv(1_000).startswith(b"HTTP/1.1 200")
         come.append(strangers)
-        call.sendall(ASKED)
+        call.sendall(asked())
         assert call.recv(12) == b"HTTP/1.1 200"
         assert not come
 
@@ -129,10 +149,10 @@ async def test_a_thousand_strangers_at_once_leave_turns_to_others() -> None:
     assert transport.write.call_count >= len(strangers)
 
 
-@pytest.mark.parametrize("head", [SLOW_PUT, SLOW_GET, *IDLE.values()])
-def test_it_stops_in_time_beside_a_slow_client(head: bytes) -> None:
+@pytest.mark.parametrize("head", [slow_put, slow_get, *IDLE.values()])
+def test_it_stops_in_time_beside_a_slow_client(head: Callable[[], bytes]) -> None:
     with served(timeout_graceful_shutdown=1) as (port, stop), connected(port) as slow:
-        slow.sendall(head)
+        slow.sendall(head())
         time.sleep(0.2)
         assert stop() < 10
     assert 0 < STOP_SECONDS < 10, "Docker kills it after ten"
@@ -162,8 +182,13 @@ def test_the_process_may_open_a_file_for_each_connection() -> None:
     assert kept == hard
 
 
-@pytest.mark.parametrize("sends", [ASKED[:-2] + b"a:\r\n" * MOST_HEADERS, ASKED + REFUSED * 2])
-def test_too_many_headers_or_requests_of_a_connection_are_refused(sends: bytes) -> None:
+@pytest.mark.parametrize(
+    "sends",
+    [lambda: asked()[:-2] + b"a:\r\n" * MOST_HEADERS, lambda: asked() + REFUSED * 2],
+)
+def test_too_many_headers_or_requests_of_a_connection_are_refused(
+    sends: Callable[[], bytes],
+) -> None:
     with served() as (port, _), connected(port) as stranger:
-        stranger.sendall(sends)
+        stranger.sendall(sends())
         assert stranger.recv(12) == b"HTTP/1.1 400"

@@ -128,8 +128,8 @@ def step(check: str) -> Plant:
     return lambda aws: aws.answers.update({FUNCTION: {"findings": [failed]}})
 
 
-def counted(counts: Counts, last: Last) -> Plant:
-    return lambda aws: Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, counts, last)
+def counted(counts: Counts, last: Callable[[], Last]) -> Plant:
+    return lambda aws: Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, counts, last())
 
 
 def message(queue: str) -> Plant:
@@ -172,12 +172,18 @@ def key_policy(aws: MotoAws, *services: str) -> None:
     aws.outputs["KmsKey"] = arn
 
 
-NOW = round(time.time() * 1_000)
+def now() -> int:
+    """Return Unix ms: a success before this test is soon too long ago."""
+    return round(time.time() * 1_000)
+
+
 FAULTS: dict[str, tuple[Plant, str]] = {
     "failing since …: … of its last … tries went through": (
         both(
             message(FUNCTION),
-            counted(Counts(failed=9), Last(failure=1, error="Retryable", reason="HTTP 503")),
+            counted(
+                Counts(failed=9), lambda: Last(failure=1, error="Retryable", reason="HTTP 503")
+            ),
         ),
         "repair what the error names",
     ),
@@ -186,13 +192,13 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         "bucketcast target resume webhook:primary",
     ),
     "slower than its events come: one has waited for …": (
-        both(message(FUNCTION), counted(Counts(sent=9), Last(NOW, oldest=1))),
+        both(message(FUNCTION), counted(Counts(sent=9), lambda: Last(now(), oldest=1))),
         "max_concurrency",
     ),
     "refused alone for …: …": (
         both(
             message(FUNCTION),
-            counted(Counts(sent=9), Last(NOW, NOW, "Retryable", "no field", oldest=1)),
+            counted(Counts(sent=9), lambda: Last(now(), now(), "Retryable", "no field", oldest=1)),
         ),
         "repair what the error names",
     ),
@@ -290,7 +296,7 @@ def test_findings_of_a_target_are_together_and_urgent_ones_first(
     rules("archive", GONE, number=3)(deployment)
     message("Bucketcast-postgres-main-dead")(deployment)
     message(f"{FUNCTION}-dead")(deployment)
-    counted(Counts(dead=9), Last(failure=1, error="Rejected", reason="no"))(deployment)
+    counted(Counts(dead=9), lambda: Last(failure=1, error="Rejected", reason="no"))(deployment)
     _, findings = problems(run)
     assert [(each["subject"], each["check"]) for each in findings] == [
         (WEBHOOK, "state"),
