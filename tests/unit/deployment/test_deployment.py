@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -83,3 +84,12 @@ def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
     why = checks.why_not_heard([asked("uploads")], deployment, aws)
     assert why.startswith(checks.bucket_missing("uploads"))
+
+
+def test_what_an_older_deploy_said_beside_is_no_error(aws: MotoAws) -> None:
+    recorded = {"bucket": "pipeline", "jobs": {}, "scans": {}, "writes": "images"}
+    aws.outputs["Pipeline"] = json.dumps(recorded)
+    aws.change("arn:minio:sqs::b:webhook", writes="images")
+    deployment = deployed.read_outputs("Bucketcast", aws)
+    assert deployment.target(TargetArn("b", "webhook")).id == "b"
+    assert deployment.pipeline == deployed.DeployedPipeline("pipeline", {}, {})

@@ -15,6 +15,7 @@ from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.routes import PREFIX, Admin
 from bucketcast.gateway.app import build
 from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.state.dynamic_targets import Table
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from bucketcast.users import Account
@@ -118,6 +119,13 @@ def test_info_tells_a_target_that_takes_nothing(server: Server, aws: MotoAws) ->
     _, _, body = server("GET", "/info")
     (webhook,) = json.loads(body)["services"]["notifications"]
     assert webhook == {"webhook": [{"primary": {"status": "offline"}}]}
+
+
+def test_who_meets_another_call_is_to_try_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Table, "renew", lambda *_: False)
+    assert server.put("/set-config-kv", SET)[0] == 503
 
 
 def test_set_keeps_other_settings(server: Server) -> None:

@@ -5,6 +5,7 @@
     BucketcastError
     ├── ConfigError(key, found, allowed)  an invalid setting; ConfigErrors: all of them
     ├── NoAnswer                          no deployment, or no result of a job: nothing is known
+    ├── Busy                              others change the same: the same call may succeed soon
     ├── BadEvent(reason)                  an invalid body: dead-lettered with its reason
     └── DeliveryError                     what a target answers for one event
         ├── Retryable                     a fault of the target: the event stays in the queue
@@ -51,6 +52,10 @@ class ConfigErrors(BucketcastError):
 
 class NoAnswer(BucketcastError):
     """What was asked is not known: there is no deployment to ask, or a job has no result."""
+
+
+class Busy(BucketcastError):
+    """Others change the same thing at this moment: the same call may succeed soon."""
 
 
 class BadEvent(BucketcastError):

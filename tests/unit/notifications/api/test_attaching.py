@@ -1,12 +1,18 @@
 """Buckets that the gateway attaches, and forgets when they are removed."""
 
+import time
+from typing import Any
+from unittest.mock import Mock
+
 import pytest
 
 from bucketcast.deployment import read_outputs
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.attachments import Attachments
+from bucketcast.notifications.aws.writer import ConcurrentWriteError, NotificationWriter
 from bucketcast.notifications.document import Via
+from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from tests.unit.moto_aws import TABLE, MotoAws, event_patterns, make_bucket, notification
@@ -47,3 +53,20 @@ def test_an_entry_of_others_for_the_same_events_is_named_and_stays(
     with pytest.raises(S3Error, match=r"InvalidArgument.*'thumbs'"):
         notifications.put("photos", RULE, User("1", "ann", "", ("AK",)))
     assert notification("photos").keys() == THUMBS.keys()
+
+
+@pytest.mark.parametrize(
+    ("by", "fails", "result"),
+    [
+        (Rules, "_write", [False] * 30),
+        (NotificationWriter, "write", ConcurrentWriteError("somebody else wrote")),
+    ],
+)
+def test_who_meets_others_to_the_end_is_to_try_again(
+    notifications: Notifications, monkeypatch: pytest.MonkeyPatch, by: Any, fails: str, result: Any
+) -> None:
+    monkeypatch.setattr(time, "sleep", Mock())
+    monkeypatch.setattr(by, fails, Mock(side_effect=result))
+    make_bucket("photos")
+    with pytest.raises(S3Error, match=r"^ServiceUnavailable: (others|somebody else)"):
+        notifications.put("photos", RULE, User("1", "ann", "", ("AK",)))

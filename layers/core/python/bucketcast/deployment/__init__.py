@@ -227,9 +227,9 @@ def read_outputs(stack: str, aws: Aws) -> Deployed:
             f"the stack {stack} is not a whole Bucketcast: it lacks outputs "
             f"({', '.join(missing)}); deploy it again, or name another with --stack"
         )
-    targets = [DeployedTarget(**summary) for summary in _json_outputs(outputs, "Target")]
+    targets = msgspec.convert(_json_outputs(outputs, "Target"), list[DeployedTarget])
     attached = _json_outputs(outputs, _ATTACHMENTS)
-    pipelines = [DeployedPipeline(**entry) for entry in _json_outputs(outputs, "Pipeline")]
+    pipelines = msgspec.convert(_json_outputs(outputs, "Pipeline"), list[DeployedPipeline])
     return Deployed(
         stack,
         outputs["IngressQueueUrl"],

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, Busy
 from bucketcast.rules import Rule, cost
 from bucketcast.state import rule_items
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition
@@ -100,7 +100,7 @@ class Rules:
             if edited == stored.rules or self._write(bucket, stored, edited):
                 return edited
             time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
-        raise BucketcastError(f"others change the rules of {bucket} all the time: try again")
+        raise Busy(f"others change the rules of {bucket} all the time: try again")
 
     def of(self, bucket: str) -> list[Rule]:
         """Return all rules of a bucket, ordered by id."""
@@ -135,7 +135,7 @@ class Rules:
         """Return the change number of each bucket that ever had a rule, and what its rules cost.
 
         Raises:
-            BucketcastError: the table is too busy to return all of them.
+            Busy: the table is too busy to return all of them.
         """
         give_up_at = time.monotonic() + _BUSY_SECONDS
         keys = [{PARTITION_KEY: {"S": name}, SORT_KEY: {"S": _VERSION}} for name in sorted(buckets)]
@@ -153,7 +153,7 @@ class Rules:
                 keys_left = response.get("UnprocessedKeys")
                 if keys_left:  # the table is busy, and more so if it is called again at once
                     if time.monotonic() > give_up_at:
-                        raise BucketcastError("the state table is too busy to return all rules")
+                        raise Busy("the state table is too busy to return all rules")
                     time.sleep(random.uniform(_PAUSE_SECONDS, 5 * _PAUSE_SECONDS))  # noqa: S311
         return versions
 
@@ -170,7 +170,7 @@ class Rules:
             if all(part and part["written"]["N"] == written for part in parts):
                 whole = rule_items.unpack(bytes(part["rules"]["B"]) for part in parts if part)
                 return _StoredRules(whole, version, count)
-        raise RuntimeError(f"the rules of {bucket} cannot be read: they change all the time")
+        raise Busy(f"the rules of {bucket} cannot be read: they change all the time")
 
     def _partition(self, bucket: str) -> Partition:
         return Partition(self._table, bucket, self._client)

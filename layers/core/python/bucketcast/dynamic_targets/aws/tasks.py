@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bucketcast.destination import Destination
 from bucketcast.dynamic_targets.aws.resources import Resources, UnsettledError
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import Busy
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget, Resource, Task
 
@@ -43,7 +43,7 @@ class TargetTasks:
         """Begin a task on a target or topic, after that of another call has ended.
 
         Raises:
-            BucketcastError: the other call takes too long.
+            Busy: the other call takes too long.
         """
         deadline = time.monotonic() + self._timeout
         while True:
@@ -124,9 +124,9 @@ class TargetTasks:
         return round((self._clock() + later) * 1000)
 
 
-def busy(to: Destination) -> BucketcastError:
+def busy(to: Destination) -> Busy:
     """Return the error of a call that must wait too long for another one."""
-    return BucketcastError(
+    return Busy(
         f"another call is at work on {to.short}: try again; one that was cut short is "
         f"cleaned up after {LEASE_SECONDS // 60} minutes"
     )

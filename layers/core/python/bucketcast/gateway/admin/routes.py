@@ -17,7 +17,7 @@ from bucketcast.deployment.health import probe_all
 from bucketcast.deployment.status import TargetStats, read_statuses, target_stats
 from bucketcast.dynamic_targets.api import AdminConfig
 from bucketcast.dynamic_targets.kvs import DEFAULT_ID, Line
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, Busy
 from bucketcast.gateway.admin import metrics, prometheus_token
 from bucketcast.gateway.admin.encryption import decrypt, encrypt
 from bucketcast.gateway.admin.info import server_info
@@ -95,7 +95,7 @@ class Admin:
             account = await self._find(authenticated.access_key)
             try:
                 return await work(authenticated, account.secret if account else "")
-            except AwsError as error:
+            except (AwsError, Busy) as error:
                 raise S3Error("ServiceUnavailable", str(error)) from error
             except S3Error:
                 raise

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.deployment import Deployed
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, Busy
 from bucketcast.limits import MOST_XML_BYTES
 from bucketcast.notifications import topic_configuration as notification
 from bucketcast.notifications.api import conversion, document
@@ -284,6 +284,8 @@ def _s3_errors() -> Iterator[None]:
         # The text names the account and its roles: it is for the log.
         logger.warning("AWS refused", reason=str(error))
         raise S3Error(_code(error)) from error
+    except Busy as error:
+        raise S3Error("ServiceUnavailable", str(error)) from error
     except BucketcastError as error:
         # Entries of others, or of the deploy, conflict: the text names them and has a hint.
         raise S3Error("InvalidArgument", str(error)) from error

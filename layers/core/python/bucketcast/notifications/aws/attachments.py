@@ -13,12 +13,7 @@ from bucketcast.notifications import eventbridge
 from bucketcast.notifications.aws.attachment_times import Attachment, AttachmentTimes
 from bucketcast.notifications.aws.checks import NO_BUCKET, bucket_missing
 from bucketcast.notifications.aws.ingress import EventRules, Ingress
-from bucketcast.notifications.aws.writer import (
-    Change,
-    ConcurrentWriteError,
-    EntryLostError,
-    NotificationWriter,
-)
+from bucketcast.notifications.aws.writer import Change, NotificationWriter
 from bucketcast.notifications.document import Document, Via, split
 from bucketcast.rules.sent_events import WHOLE, Part
 
@@ -247,8 +242,6 @@ class Attachments:
         try:
             with aws_errors():
                 return self._writer.write(bucket, change)
-        except (EntryLostError, ConcurrentWriteError) as error:
-            raise BucketcastError(str(error)) from None
         except AwsError as error:
             hint = self._hint(bucket) if "validate" in str(error) else ""
             error.args = (f"{error}{hint}; {bucket} is as it was",)

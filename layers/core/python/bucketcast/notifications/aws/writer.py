@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, Busy
 from bucketcast.notifications import document as notifications
 from bucketcast.notifications.document import Document
 
@@ -29,7 +29,7 @@ class EntryLostError(BucketcastError):
     """S3 dropped another owner's entry; it is restored, and ours is not written."""
 
 
-class ConcurrentWriteError(BucketcastError):
+class ConcurrentWriteError(Busy):
     """Another client replaced the document at the same time; writing again may help."""
 
 
