@@ -208,3 +208,10 @@ def test_messages_are_seen_again_soon_after_the_function_was_killed() -> None:
     bench = Bench()
     bench(*(message(f"{n}", "a", receives=n) for n in (1, 4, 6, 9, 400)))
     assert list(bench.queue.kept.values()) == [15, 15, 32, 256, 300]
+
+
+def test_aged_message_keeps_its_history() -> None:
+    bench = Bench()
+    known = failed(7, since=NOW - 5_000, topic="t", created=3)
+    bench(message("1", "a", known, receives=RENEW_AFTER_RECEIVES))
+    assert bench.queue.sent[0].history == known

@@ -290,6 +290,7 @@ def test_letters_of_a_removed_target_are_listed_and_redriven(run: Run, aws: Moto
     ran = run("dlq", "redrive", "Bucketcast-webhook-old-dead")
     assert ran.code == 1
     assert "--to" in ran.err
+    assert "not allowed" in run("dlq", "redrive", "ingress", "--to", ARN).err
     assert run("dlq", "redrive", "Bucketcast-webhook-old-dead", "--to", "webhook:primary").code == 0
     assert keys(aws, OWN) == ["a"]
 

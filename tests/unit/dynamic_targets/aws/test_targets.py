@@ -201,6 +201,13 @@ def test_waiting_events_are_kept_until_the_target_is_created_again(account: Acco
     assert again.queue == before.queue
 
 
+def test_kept_messages_can_be_discarded_later(account: Account) -> None:
+    put(account.targets())
+    account.targets().remove(HOOK)
+    account.targets().remove(HOOK, discard=True)
+    assert_empty(account)
+
+
 def test_empty_queue_is_removed_after_the_grace_period(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()
@@ -287,6 +294,20 @@ def test_killed_steps_are_all_of_every_call(account: Account) -> None:
     with account.killed(-1):
         put(account.targets())
     assert counted | {"on": len(account.calls)} == CALLS
+
+
+def test_a_failed_call_removes_what_it_created(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = account.targets()
+
+    def refused(_: object) -> None:
+        raise RuntimeError("Lambda said no")
+
+    monkeypatch.setattr(targets._resources, "map", refused)
+    with pytest.raises(RuntimeError, match="Lambda said no"):
+        put(targets)
+    assert_empty(account)
 
 
 def test_what_cannot_be_settled_stops_no_other_call(
