@@ -192,3 +192,12 @@ def test_too_many_headers_or_requests_of_a_connection_are_refused(
     with served() as (port, _), connected(port) as stranger:
         stranger.sendall(sends())
         assert stranger.recv(12) == b"HTTP/1.1 400"
+
+
+def test_only_large_answers_of_reads_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bucketcast.limits.MOST_STREAMS", 0)
+    with served() as (port, _):
+        for method, key, status in (("GET", "a-1", 503), ("GET", "a", 200), ("PUT", "a-1", 200)):
+            with connected(port) as client:
+                client.sendall(sent(signed(method, f"/images/{key}"), **{"Content-Length": "0"}))
+                assert client.recv(12) == b"HTTP/1.1 %d" % status

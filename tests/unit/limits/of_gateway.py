@@ -125,6 +125,13 @@ def connect(head_and_number: tuple[bytes, int]) -> Taken:
         return Taken(peak_mb(), time.perf_counter() - began)
 
 
+def read_slowly(number: int) -> Taken:
+    """Read as many large objects slowly; return what as many as are streamed at once would take."""
+    before = peak_mb()
+    taken = connect((SLOWLY, number))
+    return Taken(before + (taken.megabytes - before) * limits.MOST_STREAMS / number, taken.seconds)
+
+
 def patterns(wildcard: str, user: int = 0) -> list[str]:
     """Return as many patterns of buckets' names as a user may have, as long as they may be."""
     most = limits.MOST_USER_PATTERNS
@@ -278,5 +285,5 @@ ROWS = (
     row("idle connections", "MOST_CONNECTIONS", connect, (b"", limits.MOST_CONNECTIONS)),
     row("headers", "MOST_HEADERS MOST_HEADERS_BYTES", connect, (HEADERS, limits.MOST_CONNECTIONS)),
     row("small bodies", "MOST_SMALL_BODY_BYTES", connect, (SMALL, limits.MOST_CONNECTIONS)),
-    row("slow readers", "MOST_CONNECTIONS", connect, (SLOWLY, 100)),
+    row("slow readers", "MOST_STREAMS MOST_USER_STREAMS", read_slowly, 100),
 )

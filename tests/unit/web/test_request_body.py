@@ -1,4 +1,4 @@
-"""Bodies read whole: how many of them may be in memory."""
+"""Bodies read whole, and answers: how many of them may be in memory."""
 
 import asyncio
 
@@ -32,3 +32,17 @@ async def test_large_bodies_have_a_bound_of_each_user_and_in_all_until_their_cal
             calls.create_task(call(f"user {number}", MOST_SMALL_BODY_BYTES))
         ended.set()
     assert await call("user 0") == MOST_USER_BODIES_BYTES
+
+
+async def test_streamed_answers_have_a_bound_of_each_user_and_in_all_until_their_calls_end() -> (
+    None
+):
+    async def call(*user_ids: str) -> None:
+        for user_id in user_ids:
+            RequestBody(Wire(b""), Plain(UNSIGNED, None), user_id).count_answer()
+
+    for users in (["a"] * 251, map(str, range(501))):
+        *taken, refused = users
+        await asyncio.create_task(call(*taken))
+        with pytest.raises(S3Error, match="takes 250 large answers of a user, 500 of all"):
+            await asyncio.create_task(call(*taken, refused))

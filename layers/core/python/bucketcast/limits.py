@@ -278,6 +278,9 @@ MOST_SMALL_BODY_BYTES = 65_536
 MOST_USER_BODIES_BYTES = 16_777_216
 MOST_BODIES_BYTES = 4 * MOST_USER_BODIES_BYTES
 """Of all bodies read whole, beyond `MOST_SMALL_BODY_BYTES` of each, until their calls end."""
+MOST_USER_STREAMS = 250
+MOST_STREAMS = 2 * MOST_USER_STREAMS
+"""Answers that are streamed at once: a slow reader's takes some 0.6 MB."""
 MOST_FORM_BYTES = 262_144
 """Of a form, which is read before its signature can be checked: as many as a topic's attributes
 may have, each written as `%XX`."""

@@ -27,7 +27,6 @@ from bucketcast.web.signature.sign import Credentials, sign
 SMALL: Final = 65_536
 """Bodies of up to so many bytes are checked before S3 is called."""
 _PIECE_BYTES: Final = 65_536
-"""Of an answer; a client that reads slowly has some eight of them in memory."""
 _CONNECT_SECONDS: Final = 5.0
 _SILENT_SECONDS: Final = 300.0
 _KEPT_SECONDS: Final = 3.0  # less than any server keeps an idle connection
@@ -61,8 +60,8 @@ class Proxy:
         """Answer a call with S3's response.
 
         Raises:
-            S3Error: S3 cannot be reached, the body is not what was signed, or the call would be
-                refused before all of the body is here.
+            S3Error: S3 cannot be reached, the body is not what was signed, the call would be
+                refused before all of the body is here, or too many answers are streamed now.
         """
         call, body = request.call, request.body
         content, length = await request.while_confirmed(_content(call, body))
@@ -176,8 +175,7 @@ async def _content(
         if "transfer-encoding" in call.headers:
             raise S3Error("MissingContentLength")
         length = 0
-    has_trailers = isinstance(body.payload, Chunked) and "x-amz-trailer" in call.headers
-    if has_trailers:
+    if isinstance(body.payload, Chunked) and "x-amz-trailer" in call.headers:
         return _StreamedBody(body, framed=True), None
     if length <= SMALL:
         content = await body.read(SMALL) if length or isinstance(body.payload, Chunked) else b""
@@ -198,6 +196,8 @@ async def _send_response(
         await send(start)
         await send({"type": "http.response.body", "body": content, "more_body": False})
         return
+    if request.call.method == "GET" or "select" in request.call.params:  # no change is refused late
+        request.body.count_answer()
     await send(start)
     with suppress(S3Error):  # the connection is closed
         await request.while_confirmed(_stream(response.content, send, request.body))

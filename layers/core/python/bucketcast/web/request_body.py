@@ -20,6 +20,7 @@ _DRAIN_SECONDS: Final = 10.0
 IDLE_SECONDS: Final = 60.0
 """The seconds for which a client may send nothing."""
 _held: Final[Counter[str]] = Counter()
+_answers: Final[Counter[str]] = Counter()
 
 
 class ClientDisconnected(Exception):
@@ -55,19 +56,29 @@ class RequestBody:
                     if len(content) > limit:
                         raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
                     if len(content) > limits.MOST_SMALL_BODY_BYTES:
-                        self._count(len(piece))
+                        most = limits.MOST_USER_BODIES_BYTES, limits.MOST_BODIES_BYTES
+                        self._count(_held, len(piece), *most, "bytes of bodies")
         except TimeoutError:
             raise S3Error("RequestTimeout") from None
         return bytes(content)
 
-    def _count(self, number: int) -> None:
-        """Count bytes until the call's task ends."""
-        of_user, of_all = _held[self._user_id] + number, _held.total() + number
-        if of_user > limits.MOST_USER_BODIES_BYTES or of_all > limits.MOST_BODIES_BYTES:
-            raise S3Error("SlowDown")
-        _held[self._user_id] += number
+    def count_answer(self) -> None:
+        """Count an answer that is streamed until the call's task ends.
+
+        Raises:
+            S3Error: there are too many now.
+        """
+        self._count(_answers, 1, limits.MOST_USER_STREAMS, limits.MOST_STREAMS, "large answers")
+
+    def _count(self, held: Counter[str], number: int, of_user: int, of_all: int, what: str) -> None:
+        """Count what a call holds until its task ends."""
+        user = self._user_id
+        if held[user] + number > of_user or held.total() + number > of_all:
+            most = f"{of_user:,} {what} of a user, {of_all:,} of all"
+            raise S3Error("SlowDown", f"the gateway takes {most} at once: try again later")
+        held[user] += number
         if task := asyncio.current_task():
-            task.add_done_callback(lambda _: _held.subtract({self._user_id: number}))
+            task.add_done_callback(lambda _: held.subtract({user: number}))
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield the body in pieces, the last one after the whole is verified.
