@@ -4,14 +4,17 @@ The health comes from the errors that librdkafka reports while it retries.
 """
 
 import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError
 
-from bucketcast.errors import NotAuthorized, NotConnected
+from bucketcast.errors import NotAuthorized, NotConnected, Retryable
 from bucketcast.settings import options
 from bucketcast.targets.kafka import Target
 from bucketcast.targets.kafka.errors import GRACE, BrokerHealth
+from tests.unit.samples import event
 
 REFUSED = KafkaError(
     KafkaError._TRANSPORT,
@@ -98,3 +101,10 @@ def test_minios_variables_set_the_compression() -> None:
     declared = options.options_of(Target.Settings)
     assert declared["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
     assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
+
+
+def test_a_refusal_that_names_no_event_fails_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Target(options.read(Target.Settings, {"brokers": "b1:9092", "topic": "t"}))
+    client = SimpleNamespace(send=lambda *_: {b"": Retryable("refused")})
+    monkeypatch.setattr(target, "_connection", lambda: nullcontext(client))
+    assert target.send([event("a"), event("b")]).keys() == {0, 1}

@@ -3,15 +3,21 @@
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from pymysql import OperationalError
 
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, TimedOut
 from bucketcast.event import Event
+from bucketcast.settings.options import read
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import TableTarget
+from bucketcast.targets.mysql import Target as Mysql
 from tests.unit.samples import LATELY, event
 
 BATCH = ["bad", "b", "c", "bad too"]
@@ -125,3 +131,16 @@ def test_where_no_row_is_known_to_be_locked_the_batch_timed_out(table: Table) ->
     table.tells_locked = True
     with pytest.raises(TimedOut, match="waited for a lock"):
         table.send([event("locked", time=LATELY)])
+
+
+def test_a_refusal_that_ends_the_connection_stays_the_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = Mysql(read(Mysql.Settings, {"dsn_string": "u@tcp(h)/d", "table": "t"}))
+    lost, large = OperationalError(2013, "Lost"), OperationalError(1153, "Got a packet bigger")
+    client = Mock(**{"rollback.side_effect": lost, "close_after.return_value": nullcontext()})
+    monkeypatch.setattr(table, "_connect", lambda: client)
+    monkeypatch.setattr(table, "_execute", Mock(side_effect=large))
+    monkeypatch.setattr(table, "_prepare", Mock())
+    failures = table.send([event(key, time=LATELY) for key in "ab"])
+    assert [type(error) for error in failures.values()] == [TooLargeError] * 2

@@ -142,7 +142,10 @@ class TableTarget(Connected[L], Mirror):
                 refusal = self._answer(error)
                 if not refusal.alone:
                     raise
-            connection.rollback()
+            try:
+                connection.rollback()
+            except self._raised():  # the refusal ended the connection, as MySQL's of a large packet
+                self._drop()
             return refusal
 
     def _prepare_once(self, connection: L) -> None:

@@ -138,7 +138,9 @@ class Target(base.Connected[Client]):
         if not refused:
             return {}
         values = {index: self.shape.message(events[index]) for index in indexes}
-        return {index: refused[value] for index, value in values.items() if value in refused}
+        unknown = refused.keys() - values.values()  # any of them may be the one that it is about
+        all_ = dict.fromkeys(indexes, refused[unknown.pop()]) if unknown else {}
+        return all_ | {n: refused[value] for n, value in values.items() if value in refused}
 
     def _messages(self, events: Sequence[Event], indexes: Iterable[int]) -> Iterator[Message]:
         headers, message = self.headers, self.shape.message
