@@ -32,7 +32,7 @@ IN_ORDER = Policy(in_order=True)
 ONCE = Policy(once=True)
 BUSY = Retryable("busy")
 GONE = NotConnected("refused")
-WELL = Outage(0, 0, tries=0, counted="")
+WELL = Outage(0, 0, tries=0, counted="", took="")
 """What is known of a target that took an event."""
 Answer = Callable[[list[str]], base.Failures]
 

@@ -99,6 +99,7 @@ def part(number: int, policy: Policy = PLAIN, history: History = NEW) -> list[It
             State.TROUBLE,
         ),
         ("refused as a whole", 99, [NEVER] * 99, True, FRESH, State.WELL),
+        ("one answer till repair", 9, [LONE] * 9, True, FRESH._replace(wholes=2), State.TROUBLE),
         ("throttled as a whole", 99, [SLOW] * 99, True, FRESH, State.TROUBLE),
         ("no time for it", 3, [LATE] * 3, False, FRESH, State.UNKNOWN),
         ("not sent", 3, [OPEN] * 3, False, FRESH, State.UNKNOWN),
@@ -169,7 +170,10 @@ def test_refusals_of_a_part_count_if_nothing_of_it_was_taken(
     refusals: int,
 ) -> None:
     answers = Answers(dict(enumerate(errors)), whole)
-    assert possible_faults_of_settings(part(2, policy), answers, policy) == refusals
+    faults = possible_faults_of_settings(part(2, policy), answers, policy, took=False)
+    assert faults == refusals
+    lone = refusals if LONE in errors else 0
+    assert possible_faults_of_settings(part(2, policy), answers, policy, took=True) == lone
 
 
 @pytest.mark.parametrize(
@@ -226,16 +230,18 @@ def test_only_a_refusal_for_good_counts_again_for_the_same_event(error: Delivery
     """The first event of a queue in order would open its breaker for all."""
     answers, final = Answers({0: error}), error is NEVER
     again = [item("a", history=failed()), item("a", IN_ORDER, receives=2)]
-    counted = [possible_faults_of_settings([each], answers, PLAIN) for each in again]
+    counted = [possible_faults_of_settings([each], answers, PLAIN, took=False) for each in again]
     assert counted == [final, final]
 
 
-@pytest.mark.parametrize("error", [TOO_OLD, LONE])
-def test_a_probe_that_is_at_fault_itself_leaves_no_breaker_open(
-    error: DeliveryError,
+@pytest.mark.parametrize(
+    ("error", "state"), [(TOO_OLD, State.WELL), (NEVER, State.WELL), (LONE, State.TROUBLE)]
+)
+def test_only_a_probe_that_is_surely_at_fault_itself_leaves_no_breaker_open(
+    error: DeliveryError, state: State
 ) -> None:
     ruling = of_part(part(1), Answers({0: error}), FRESH, Now(probe_of="TimedOut"), PLAIN)
-    assert ruling.state is State.WELL
+    assert ruling.state is state
 
 
 @pytest.mark.parametrize("error", [AWAY, SILENT, BUSY, NEVER])
@@ -274,16 +280,18 @@ def test_in_order_what_is_refused_alone_holds_up_others_for_an_hour(
     assert (of_event(it.fail(error), NOW).fate is Fate.DEAD) is over
 
 
-def test_in_order_many_given_up_in_a_row_are_the_targets_trouble() -> None:
-    """A receiver that answers 404 to all for hours would have them all dead-lettered."""
-    standing, sent = FRESH, NOW - 2 * limits.HELD_UP_MS
-    for number in range(limits.UNTRUSTED_REFUSALS + 1):
-        it = item("a", IN_ORDER, sent=sent, receives=9)
-        ruling = of_part([it], Answers({0: LONE}), standing, Now(), IN_ORDER)
-        standing = ruling.standing
-        assert (ruling.stops is None) is (number < limits.UNTRUSTED_REFUSALS)
-    assert isinstance(ruling.error, RefusesAll)
-    assert of_part([it], Answers({}), standing, Now(), IN_ORDER).standing.given_up == 0
+@pytest.mark.parametrize(
+    ("ms", "age", "leaves"),
+    [(limits.HELD_UP_MS, 2, False), (limits.HELD_UP_MS + 1, 2, True), (99**9, 0.5, False)],
+)
+def test_in_order_an_outage_by_refusals_gives_up_one_event_an_hour(
+    ms: int, age: float, *, leaves: bool
+) -> None:
+    """Many that are really at fault, one behind the other, would hold up all others for days."""
+    it = item("a", IN_ORDER, sent=NOW - round(age * limits.HELD_UP_MS), receives=9)
+    now = Now(probe_of="RefusesAll", ms=ms)
+    ruling = of_part([it], Answers({0: LONE}), FRESH, now, IN_ORDER)
+    assert (ruling.stops is None, ruling.error is None) == (leaves, leaves)
 
 
 def test_a_batch_without_an_answer_is_halved_and_grows_again_with_success() -> None:

@@ -101,16 +101,17 @@ def test_refusals_are_counted_by_all_functions(stores: tuple[BreakerStore, Break
     assert one.count_refusals(1, "new", 0) == 2
 
 
-def test_refusals_count_until_the_target_took_an_event_with_these_settings(
+def test_refusals_count_since_the_target_took_an_event_with_these_settings(
     stores: tuple[BreakerStore, BreakerStore],
 ) -> None:
     one, other = stores
+    well = WELL._replace(counted="old", took="old")
     one.count_refusals(2, "old", 0)
     other.clear("old", 0)
-    assert one.read() == WELL._replace(counted="old")
-    assert (one.count_refusals(9, "old", 0), other.count_refusals(9, "old", 0)) == (0, 0)
+    assert one.read() == well
+    assert (one.count_refusals(9, "old", 0), other.count_refusals(9, "old", 0)) == (9, 18)
     one.clear(None, 0)
-    assert other.read() == WELL._replace(counted="old"), "an outage makes it no stranger"
+    assert other.read() == well._replace(refusals=18), "only what it takes ends them"
     assert (one.count_refusals(1, "new", 0), other.count_refusals(1, "new", 0)) == (1, 2)
 
 
@@ -120,7 +121,7 @@ def test_a_pause_outlives_an_outage_and_what_was_refused(paused: BreakerStore) -
     assert paused.record(SEEN, probed=False) == SEEN._replace(paused=PAUSE.paused)
     paused.count_refusals(1, "", 0)
     paused.clear("", 0)
-    assert paused.read() == PAUSE._replace(counted="")
+    assert paused.read() == PAUSE._replace(counted="", took="")
 
 
 # The table

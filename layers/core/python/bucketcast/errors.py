@@ -13,7 +13,7 @@
         │   │   ├── NotAuthorized         as before, and the secret is fetched again
         │   │   └── TimedOut              no answer: as before, or it is about the event
         │   ├── Throttled(after)          not before so many seconds
-        │   ├── RefusesAll                it never took an event: its settings are wrong
+        │   ├── RefusesAll                it refused many in a row: it is in trouble
         │   ├── OutOfTime                 the engine's own, as the next two: no time to try it
         │   ├── Waiting(seconds)          nothing is tried now: BreakerOpen, Paused, Unavailable
         │   └── GivenUp                   its tries are over: dead-lettered
@@ -69,7 +69,8 @@ class DeliveryError(BucketcastError):
     `may_be_settings`: with a wrong address, or a wrong table, a server says so of all events.
     `stage` is how far the try came: connect, login, send or answer. `answer` is what the server
     said, as far as it is kept. `unlisted` is the code of an answer that has no verdict.
-    `alone`: the answer is about one event; others of its batch may be taken.
+    `alone`: the answer is about one event; others of its batch may be taken. `halves`: if it is one
+    for a batch, that is halved until it is alone.
     """
 
     hint: str = ""
@@ -79,6 +80,7 @@ class DeliveryError(BucketcastError):
     answer: str = ""
     unlisted: str = ""
     alone: bool = False
+    halves: ClassVar[bool] = False
 
     @classmethod
     def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:
@@ -119,18 +121,19 @@ class Throttled(Retryable):
 
 
 class RefusesAll(Retryable):
-    """The target refused every event so far, and took none: its settings are wrong, not they."""
+    """The target refused many events in a row: the trouble is its own, or its settings'."""
 
     @classmethod
     def because(cls, error: DeliveryError) -> Self:
         """Return the error of a target whose last refusal is this one."""
-        return cls(f"it refuses every event: is its address right? the last: {error}")
+        return cls(f"{error}; it took none of the last events: is its address right?")
 
 
 class Rejected(DeliveryError):
     """The target will never take this event."""
 
     may_be_settings = True
+    halves = True
 
     @classmethod
     def anywhere(cls, reason: str) -> Self:

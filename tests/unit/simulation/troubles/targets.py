@@ -42,17 +42,18 @@ def of_a_target(
     troubles: Sequence[tuple[float, float]] = TROUBLES,
     *,
     cold: bool = False,
+    fifo: bool = False,
 ) -> Seen:
     """Play a day of a target that behaves so during `troubles`, and of one beside it.
 
-    `cold`: no events come at once, and each is for a new function.
+    `cold`: no events come at once, and each is for a new function. `fifo`: they are in order.
     """
 
     def behaves(key: str, now: float) -> Answer:
         is_troubled = any(begin <= now < end for begin, end in troubles)
         return behaviour(key, now) if is_troubled else Answer.TAKEN
 
-    one = Troubled(kind, behaves)
+    one = Troubled(kind, behaves, fifo=fifo)
     well = Troubled(kind, lambda *_: Answer.TAKEN, beside=one.simulation, name="well")
     used: list[_Used] = []
     todo: Actions = {}
@@ -113,9 +114,9 @@ def _cell(when: str, answer: Answer, kind: Kind = Webhook, bounds: Bounds = _BAC
     return Cell("a target", when, partial(of_a_target, kind, _always(answer)), bounds)
 
 
-def _refusing(when: str, kind: Kind, answer: Answer, reason: str, back: float = 60) -> Cell:
+def _refusing(when: str, kind: Kind, answer: Answer, reason: str) -> Cell:
     play = partial(of_a_target, kind, _always(answer), [(0, HOUR)], cold=True)
-    bounds = Bounds(tries=DAY, back=back, dead=(0, UNTRUSTED_REFUSALS), reason=reason)
+    bounds = Bounds(tries=DAY, back=60, dead=(0, UNTRUSTED_REFUSALS), reason=reason)
     return Cell("a target", when, play, bounds)
 
 
@@ -126,11 +127,20 @@ CELLS = (
     _cell("it refuses the login", Answer.LOGIN, bounds=_PROBED),
     _cell("it throttles: each answer is 429, with a pause", Answer.THROTTLED),
     _cell("each answer is 503", Answer.BUSY, bounds=Bounds(tries=DAY, back=60)),
+    _cell("each answer is 404", Answer.ROW, bounds=Bounds(tries=DAY, back=60)),
+    Cell(
+        "a target",
+        "in order, each answer is 404, for three hours",
+        partial(
+            of_a_target, Webhook, _always(Answer.ROW), [(HOUR, 4 * HOUR)], cold=True, fifo=True
+        ),
+        Bounds(tries=DAY, back=22 * MINUTE, dead=(0, UNTRUSTED_REFUSALS), reason="404"),
+    ),
     _refusing("each answer is 422, since it was set up", Webhook, Answer.REFUSED, "422"),
     _refusing(
         "a database refuses each row, since it was set up", Table, Answer.REFUSED, "Unicode escape"
     ),
-    _refusing("a check refuses each row, since it was set up", Table, Answer.ROW, "", 900),
+    _refusing("a check refuses each row, since it was set up", Table, Answer.ROW, ""),
     _cell("a database is down", Answer.DOWN, Table),
     _cell("a database is frozen", Answer.SILENT, Table),
     _cell("a database takes no writes", Answer.READ_ONLY, Table),

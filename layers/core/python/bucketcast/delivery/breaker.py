@@ -5,7 +5,7 @@
     closed ──── no answer ────► open ──── its pause is over ────► one event goes alone
       ▲                          ▲ └─────────── the others wait ──────────┐    │
       │                          └──────────── no answer ─────────────────┼────┤
-      └───────────────────────────────── any answer ──────────────────────┴────┘
+      └──────── an answer that does not wait for the target's repair ─────┴────┘
 
 What opens it is said by `delivery.ruling`. After a change of the target's settings it is probed at
 once.
@@ -33,8 +33,8 @@ class Outage(NamedTuple):
     `since` is when the outage was first seen, 0 for none, and `next` when the target may be tried
     again. A probe is in progress until `probing`, 0 for none. `tries` failed; `error` and `reason`
     are those of the last, and `settings` stands for the settings with which it failed. `paused` is
-    since when the target is paused, 0 if it is not. With the settings `counted` it refused so many
-    events as `refusals` and took none; if it took one, they are 0.
+    since when the target is paused, 0 if it is not. Since it took an event it refused so many as
+    `refusals` with the settings `counted`; it `took` one with these settings, None if it never did.
     """
 
     since: int
@@ -47,15 +47,12 @@ class Outage(NamedTuple):
     settings: str = ""
     refusals: int = 0
     counted: str | None = None
+    took: str | None = None
 
     @property
     def holds_back(self) -> bool:
         """Whether there is an outage or a pause."""
         return bool(self.since or self.paused)
-
-    def took_with(self, settings: str) -> bool:
-        """Return True if the target took an event with these settings."""
-        return self.counted == settings and not self.refusals
 
     def pause(self, now: int) -> int:
         """Return the pause in ms until it is tried again: a part of the time since it began."""
@@ -68,7 +65,7 @@ class BreakerStore(Protocol):
 
     `record` adds another failure: `since` counts only if there is no outage yet, and `probed` ends
     the probe in progress. `start_probe` lets exactly one caller probe, until the given time.
-    `count_refusals` returns all with these settings, 0 once the target took an event with them.
+    `count_refusals` returns all with these settings since the target took an event.
     `clear` ends the outage, but no pause; `took` are the settings with which it took an event.
     """
 
@@ -117,16 +114,15 @@ class LocalStore:
 
     def count_refusals(self, number: int, settings: str, now: int) -> int:  # noqa: ARG002
         before = self.outage or _NONE
-        if before.took_with(settings):
-            return 0
         number += before.refusals if before.counted == settings else 0
         self.outage = before._replace(refusals=number, counted=settings)
         return number
 
     def clear(self, took: str | None, now: int) -> None:  # noqa: ARG002
-        before = self.outage or _NONE
-        refusals, counted = (before.refusals, before.counted) if took is None else (0, took)
-        kept = _NONE._replace(paused=before.paused, refusals=refusals, counted=counted)
+        kept = self.outage or _NONE
+        if took is not None:
+            kept = kept._replace(refusals=0, counted=took, took=took)
+        kept = kept._replace(since=0, next=0, probing=0, tries=0, error="", reason="", settings="")
         self.outage = None if kept == _NONE else kept
 
 
@@ -143,7 +139,8 @@ class Breaker:
     """The circuit breaker of one target, as one function sees it.
 
     `longest_pause` is the most seconds between two tries, where a topic's policy limits them.
-    `settings` stands for those of the target: any text that changes with them.
+    `settings` stands for those of the target: any text that changes with them. With these it `took`
+    an event.
     """
 
     def __init__(self, store: BreakerStore, settings: str = "") -> None:
@@ -151,7 +148,7 @@ class Breaker:
         self.longest_pause: int | None = None
         self._store = store
         self._read_at = 0
-        self._probing = self._opened = self._took = False
+        self._probing = self._opened = self._refused = self.took = False
         self.outage: Outage | None = None
 
     def begin_batch(self, max_seconds: Callable[[], float]) -> BreakerState:
@@ -177,20 +174,27 @@ class Breaker:
         now = _now()
         if self.outage is not None or not 0 <= now - self._read_at < BREAKER_TRUSTED_MS:
             found, self._read_at = self._store.read(), now
-            self._took = found is not None and found.took_with(self._settings)
+            self.took = found is not None and found.took == self._settings
+            self._refused = found is not None and found.refusals > 0
             self.outage = found if found and found.holds_back else None
         return self.outage is not None and self.outage.paused > 0
 
+    @property
+    def age(self) -> int:
+        """The ms for which the target has been in trouble."""
+        return _now() - self.outage.since if self.outage else 0
+
     def count_refusals(self, number: int) -> int:
-        """Count refusals of events; return those of all functions, 0 once the target took one."""
-        return 0 if self._took else self._store.count_refusals(number, self._settings, _now())
+        """Count refusals of events; return those of all functions since the target took one."""
+        self._refused = True
+        return self._store.count_refusals(number, self._settings, _now())
 
     def record_success(self, *, took: bool = True) -> None:
         """Record that the target answered, and whether it took an event."""
-        if self._probing or self._opened or (took and not self._took):
+        if self._probing or self._opened or (took and (self._refused or not self.took)):
             self._store.clear(self._settings if took else None, _now())
             self.outage, self._probing, self._opened = None, False, False
-            self._took = self._took or took
+            self.took, self._refused = self.took or took, self._refused and not took
 
     def record_failure(self, error: DeliveryError) -> None:
         """Record that the target did not answer."""

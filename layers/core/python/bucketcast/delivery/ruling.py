@@ -16,8 +16,8 @@ refused; it took one before       dead, each with its reason  is well
 refused; it never took one        dead; those from            refuses everything: its breaker
                                   `UNTRUSTED_REFUSALS` of     opens
                                   all functions on again
-so, but what its repair cures     each after its own growing  as where it is refused
-                                  pause
+refused till the target's repair  each after its own growing  so, by the same number in a row; a
+                                  pause                       probe leaves its breaker open
 one answer, and a reason of one   both halves are sent now    in trouble if `WHOLE_FAILURES` such
 of them is possible                                           parts follow one another
 one time-out for all of them      again, half of them at once  takes half as many, and is in
@@ -29,7 +29,7 @@ its secret
 While a breaker is open one event goes alone: if it fails, too, the breaker stays open. Where tries
 are limited (`Policy.retries`) each event is to have its own: no breaker opens, and what the target
 did not send is sent again; also where each is tried once, though the first silence opens a breaker.
-In order nothing is sent behind one that failed; many given up in a row say that it is in trouble.
+In order nothing is sent behind one that failed; refused ones count when they are given up.
 """
 
 import enum
@@ -76,7 +76,7 @@ class Standing(NamedTuple):
 
     `size` is how many events it takes at once, of at most `largest`; it took so many `batches` of
     that size in a row. Since it took an event so many first tries of events were `silent`, or
-    `failed` at all, so many parts failed as `wholes`, and so many were `given_up` in order.
+    `failed` at all, and so many parts failed as `wholes`.
     """
 
     size: int
@@ -85,7 +85,6 @@ class Standing(NamedTuple):
     silent: int = 0
     failed: int = 0
     wholes: int = 0
-    given_up: int = 0
 
 
 class Now(NamedTuple):
@@ -93,13 +92,15 @@ class Now(NamedTuple):
 
     `quiet` is the seconds since this function saw the target take an event. `probe_of` is the error
     of the outage that the part is the probe of, None if it is no probe. `limited`: tries are.
-    `refusals` are those of all functions, with those of this part, by a target that took nothing.
+    `refusals` are those of all functions in a row, with those of this part. The target is in
+    trouble for so many `ms`.
     """
 
     quiet: float = inf
     probe_of: str | None = None
     limited: bool = False
     refusals: int = 0
+    ms: int = 0
 
     @property
     def is_quiet(self) -> bool:
@@ -130,21 +131,29 @@ class Ruling(NamedTuple):
     stops: OutOfTime | Waiting | None = None
 
 
-def possible_faults_of_settings(part: Sequence[Item], answers: Answers, policy: Policy) -> int:
+def possible_faults_of_settings(
+    part: Sequence[Item], answers: Answers, policy: Policy, *, took: bool
+) -> int:
     """Return how many refusals of a part may be due to the settings, as nothing of it was taken.
 
-    None are counted where tries are limited: there no breaker opens.
+    None are counted where tries are limited: there no breaker opens. What a target that `took` an
+    event refuses for good is the event's own fault.
     """
     if len(answers.errors) < len(part) or policy.retries or policy.once:
         return 0
-    refusals = sum(_counts(part[index], error) for index, error in answers.errors.items())
+    refusals = sum(_counts(part[n], error, took=took) for n, error in answers.errors.items())
     return min(refusals, 1) if answers.whole else refusals
 
 
-def _counts(item: Item, error: DeliveryError) -> bool:
+def _counts(item: Item, error: DeliveryError, *, took: bool) -> bool:
     """Return True if it may be due to the settings, and was not counted for the same event."""
+    if isinstance(error, Rejected):
+        return error.may_be_settings and not took
+    term = item.received.term
+    # In order what others held up is received often before it is tried.
     is_first = not item.tries and item.received.message.receives == 1
-    return error.may_be_settings and (is_first or isinstance(error, Rejected))
+    counts = term.is_over(refused=True) if term.policy.in_order else is_first
+    return error.may_be_settings and counts
 
 
 def of_part(
@@ -165,6 +174,9 @@ def of_part(
         ruling = ruling._replace(state=state, error=None)
     if policy.in_order:
         kept = isinstance(ruling.error, RefusesAll)
+        # Else the first of many that are really at fault would hold up all others for days.
+        if kept and now.ms > limits.HELD_UP_MS and part[0].received.term.is_over(refused=True):
+            ruling, kept = ruling._replace(state=State.WELL, error=None), False
         failed = (
             error
             for index, error in errors.items()
@@ -174,10 +186,7 @@ def of_part(
                 or part[index].received.term.is_over(refused=error.may_be_settings)
             )
         )
-        stops = late or next(map(BreakerOpen.behind, failed), None)
-        gave_up = not stops and any(not isinstance(error, FINAL) for error in errors.values())
-        standing = ruling.standing._replace(given_up=ruling.standing.given_up + gave_up)
-        return ruling._replace(standing=standing, stops=stops)
+        return ruling._replace(stops=late or next(map(BreakerOpen.behind, failed), None))
     if late or (ruling.error and not policy.once):
         behind = BreakerOpen.behind(ruling.error) if ruling.error else None
         return ruling._replace(stops=late or behind)
@@ -223,7 +232,8 @@ def _of_failures(
 
 def _of_refusals(error: DeliveryError, standing: Standing, now: Now) -> Ruling:
     """Return the ruling on refusals by a target that took nothing beside them."""
-    if max(now.refusals, standing.given_up) >= limits.UNTRUSTED_REFUSALS:
+    stays_open = now.probe_of is not None and not isinstance(error, Rejected)
+    if stays_open or now.refusals >= limits.UNTRUSTED_REFUSALS:
         return Ruling(standing, State.TROUBLE, RefusesAll.because(error))
     return Ruling(standing._replace(silent=0, failed=0, wholes=0), State.WELL)
 
@@ -235,7 +245,7 @@ def _of_whole(events: int, error: DeliveryError, standing: Standing, now: Now) -
             return Ruling(standing, State.UNKNOWN)
         standing = standing._replace(size=max(1, events // 2), batches=0)
         return Ruling(standing, State.TROUBLE, error)
-    if isinstance(error, Rejected) or error.may_be_settings:
+    if error.halves:
         known = Ruling(standing, State.UNKNOWN)
         ruling = _of_refusals(error, standing, now) if error.may_be_settings else known
         return ruling._replace(halves=ruling.state is not State.TROUBLE)

@@ -103,9 +103,11 @@ class Sender:
             quiet = time.time() - self._taken_at
             sent = [item.delivery.event for item in part]
             answers = self._connection.send(sent, batch.remaining)
-            refusals = possible_faults_of_settings(part, answers, batch.policy)
+            took = self._breaker.took
+            refusals = possible_faults_of_settings(part, answers, batch.policy, took=took)
             counted = self._breaker.count_refusals(refusals) if refusals else 0
-            now = Now(quiet, self._probe_of, batch.policy.retries > 0, counted)
+            limited, age = batch.policy.retries > 0, self._breaker.age
+            now = Now(quiet, self._probe_of, limited, counted, age)
             ruling = of_part(part, answers, self._standing, now, batch.policy)
             pause = self._learn(ruling, answers, took=len(answers.errors) < len(part))
             alone = alone and isinstance(answers.errors.get(0), TimedOut)

@@ -1,7 +1,7 @@
 """The breakers of a stack's targets, in the state table: an item per target.
 
 A batch reads its target's item, for half a read unit. The first event that a target takes with its
-settings is noted there, and what it refused before is counted; nothing is written while it takes
+settings is noted there, and what it refused in a row is counted; nothing is written while it takes
 more. While the table does not answer, each function uses what it read last, and what it sees
 itself. The item of a removed target expires.
 """
@@ -129,7 +129,7 @@ class SharedBreakers:
         more = f"SET {_EXPIRY} ADD refusals :number"
         first = f"SET {_EXPIRY}, counted = :settings, refusals = :number"
         for change, condition in (
-            (more, "counted = :settings AND attribute_exists(refusals)"),
+            (more, "counted = :settings"),
             (first, "attribute_not_exists(counted) OR counted <> :settings"),
         ):
             with suppress(ClientError):
@@ -182,7 +182,7 @@ class SharedBreakers:
         if took is None:
             self._update(f"{change} SET {_EXPIRY}", {}, now, names)
         else:
-            change += f", refusals SET {_EXPIRY}, counted = :took"
+            change += f", refusals SET {_EXPIRY}, counted = :took, took = :took"
             self._update(change, {":took": {"S": took}}, now, names)
 
 
@@ -200,6 +200,8 @@ def _outage(item: Mapping[str, Any]) -> Outage | None:
     error, reason, settings = (
         item.get(name, {"S": ""})["S"] for name in ("error", "reason", "settings")
     )
-    counted = item.get("counted", {"S": None})["S"]
-    found = Outage(since, next_, probing, tries, error, reason, paused, settings, refusals, counted)
+    counted, took = (item.get(name, {"S": None})["S"] for name in ("counted", "took"))
+    found = Outage(
+        since, next_, probing, tries, error, reason, paused, settings, refusals, counted, took
+    )
     return found if found.holds_back or counted is not None else None

@@ -27,6 +27,7 @@ class TooLargeError(Retryable):
     """It is larger than the server takes at its settings: a batch is halved, an event is alone."""
 
     alone = may_be_settings = True
+    halves = True
 
 
 class Refusal(Exception):
