@@ -129,6 +129,13 @@ class Protocol(HttpToolsProtocol):
         if self._received > MOST_HEADERS_BYTES:
             self.send_400_response("The headers are too long.")
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what was read; requests before it are answered first, and then it is closed."""
+        if self.cycle and not self.cycle.response_complete and not self.cycle.more_body:
+            self.cycle.keep_alive = False
+        else:
+            super().send_400_response(msg)
+
     def on_message_begin(self) -> None:
         if self.pipeline:  # one is at work and one waits: uvicorn would hold as many as are sent
             raise ValueError  # which the parser reports as an invalid request
