@@ -13,7 +13,7 @@ from bucketcast.errors import (
     DeliveryError,
     NotConnected,
 )
-from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
+from bucketcast.limits import COUNTED_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
@@ -120,6 +120,15 @@ def test_a_large_message_that_waits_again_is_hidden_for_longer_the_more_do() -> 
     outcome = bench(waits, message("small", "a"))
     assert (outcome.stay, outcome.waiting, len(bench.queue.sent)) == (["1"], 501, 1)
     assert 1_440 <= bench.queue.pauses[waits.receipt] <= 2_160
+
+
+@pytest.mark.parametrize(("depth", "left"), [(None, 900.0), (1, COUNTED_SECONDS - 1)])
+def test_where_it_is_not_known_how_many_wait_none_is_hidden(depth: int | None, left: float) -> None:
+    bench = silent_bench()
+    bench.queue.depth = depth
+    waits = message("1", [f"{n}" for n in range(500)], failed(since=NOW - TERM_MS // 2), receives=2)
+    outcome = bench(waits, remaining=[left] * 99)
+    assert (outcome.stay, len(bench.queue.sent)) == ([], 1)
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])

@@ -186,6 +186,18 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     assert str(outcome.reason) == "the secret 'db' cannot be read"
 
 
+@pytest.mark.parametrize("others", [{}, {"a": Rejected("never")}, {"a": Retryable("busy")}])
+def test_a_login_that_is_refused_for_one_event_only_stops_no_other(
+    others: dict[str, Rejected | Retryable],
+) -> None:
+    """A firewall that dislikes one event answers 403 too."""
+    bench = Bench(only({"b": NotAuthorized("forbidden"), **others}))
+    outcome = bench(message("1", "abc"))
+    assert bench.target.batches == [["a", "b", "c"]]
+    assert outcome.delivered == 2 - len(others)
+    assert bench.store.read() == WELL
+
+
 # A batch refused whole
 
 

@@ -109,6 +109,11 @@ def test_a_foreign_pause_of_years_is_not_kept() -> None:
     assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
 
 
+def test_once_a_redriven_event_is_tried_once() -> None:
+    bench = Bench(everything(BUSY), Policy(once=True))
+    assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
+
+
 def test_each_merged_event_keeps_its_own_reason() -> None:
     bench = Bench(only({"a": Retryable("disk full"), "b": Retryable("locked")}))
     bench(message("1", "ab"))
