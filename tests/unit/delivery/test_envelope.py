@@ -2,7 +2,7 @@
 
 import json
 import random
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import msgspec
@@ -97,6 +97,14 @@ def test_reads_of_objects_count_too() -> None:
     assert [one.event.key for each in packed for one in unpack(each.body)] == [
         one.event.key for one in made
     ]
+
+
+def test_message_that_is_cut_short_is_refused() -> None:
+    (packed,) = pack(deliveries(200))
+    body = json.loads(packed.body)
+    body["zstd"] = b64encode(b64decode(body["zstd"])[:-9]).decode()
+    with pytest.raises(ValueError, match="the compressed text is cut short"):
+        unpack(json.dumps(body))
 
 
 def test_one_event_a_message_where_order_counts() -> None:

@@ -309,3 +309,13 @@ def test_listener_gets_events_and_a_removed_one_stops_no_other(
     assert not ingest.any_waiting()
     assert ingest.keys("heard") == [["c"]]
     assert ingest.keys("webhook-primary") == [["c"]]
+
+
+def test_event_knows_when_it_came(ingest: Ingest) -> None:
+    ingest.put()
+    old = _record(0, message(record("a")), age=5 * DAY)
+    assert ingest.handle(old, _record(1, message(record("b")))) == []
+    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
+    first, second = unpack(found["Body"])
+    assert first.created == int(old["attributes"]["SentTimestamp"])
+    assert second.created - first.created >= 4 * DAY * 1_000

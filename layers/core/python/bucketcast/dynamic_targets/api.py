@@ -15,6 +15,19 @@ from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, own_first
 
 _NOTIFY: Final = "notify_"
+_PRODUCTS: Final = {
+    "amqp": "AMQP endpoints",
+    "elasticsearch": "Elasticsearch endpoints",
+    "kafka": "Kafka endpoints",
+    "mqtt": "MQTT endpoints",
+    "mysql": "MySQL databases",
+    "nats": "NATS endpoints",
+    "nsq": "NSQ endpoints",
+    "postgres": "Postgres databases",
+    "redis": "Redis datastores",
+    "webhook": "webhook endpoints",
+}
+"""What MinIO's guide calls them."""
 _API: Final = "api"
 _ON: Final = "enable"
 
@@ -176,7 +189,7 @@ def _unset(kind: str) -> str:
 
 
 def _description(kind: str) -> str:
-    return f"publish bucket notifications to {kind} targets"
+    return f"publish bucket notifications to {_PRODUCTS[kind]}"
 
 
 def _help(key: str, description: str, type_: str, *, optional: bool = True) -> dict[str, Any]:
