@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from functools import partial
 from io import StringIO
@@ -154,20 +154,24 @@ def handler(kind: str, settings: Mapping[str, str]) -> Iterator[Callable[[Any], 
 
 def invocation(delivered: list[Event]) -> dict[str, Any]:
     """Return the invocation with these events, in messages as ingest packs them."""
+    packed = pack([Delivery("rule", event) for event in delivered], BATCH)
+    return {"Records": records(each.body for each in packed)}
+
+
+def records(bodies: Iterable[str]) -> list[dict[str, Any]]:
+    """Return messages with these bodies, sent now, as a function gets them."""
     now = round(time.time() * 1000)
     attributes = {"SentTimestamp": str(now), "ApproximateReceiveCount": "1"}
-    return {
-        "Records": [
-            {
-                "messageId": str(packed.start),
-                "receiptHandle": "",
-                "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-target",
-                "body": packed.body,
-                "attributes": attributes,
-            }
-            for packed in pack([Delivery("rule", event) for event in delivered], BATCH)
-        ]
-    }
+    return [
+        {
+            "messageId": str(number),
+            "receiptHandle": "",
+            "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-target",
+            "body": body,
+            "attributes": attributes,
+        }
+        for number, body in enumerate(bodies)
+    ]
 
 
 def _batches(written: list[Event]) -> Iterator[list[Event]]:

@@ -13,12 +13,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 from multiprocessing.synchronize import Barrier
-from typing import Any
 
 import boto3
 
 from benchmarks import events, nginx
-from benchmarks.dispatch import handler, invocation, print_header
+from benchmarks.dispatch import handler, invocation, print_header, records
 from benchmarks.ingest import rules
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.consumer import Consumer
@@ -94,22 +93,11 @@ def ingest(url: str) -> Callable[[], None]:
     dead = partial(dead_letters.write, queue=Queue(f"{queue}-dead", sqs))
     own = Consumer(Queue(queue, sqs), dead)
     engine = Engine(own, intake, chunk_bytes=INGEST_CHUNK_BYTES)
-    bodies = [*events.bodies(EVENTS)]
-    attributes = {"SentTimestamp": str(round(time.time() * 1000)), "ApproximateReceiveCount": "1"}
-    records: list[dict[str, Any]] = [
-        {
-            "messageId": str(number),
-            "receiptHandle": "",
-            "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-ingress",
-            "body": body,
-            "attributes": attributes,
-        }
-        for number, body in enumerate(bodies)
-    ]
+    received = records(events.bodies(EVENTS))
 
     def run() -> None:
         for start in range(0, EVENTS, BATCH):
-            messages = map(message, records[start : start + BATCH])
+            messages = map(message, received[start : start + BATCH])
             now = round(time.time() * 1000)
             outcome = engine(messages, Policy(), now=now, remaining=lambda: 60.0)
             if outcome.stay or outcome.dead:
