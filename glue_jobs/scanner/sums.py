@@ -103,7 +103,8 @@ def hash_key(listing: DataFrame, thresholds: Thresholds) -> Column:
     """Return the hash of a listing's key, of few values, so that a task's sums of them are small.
 
     They are as many as keep those without findings below the thresholds. The rows are estimated by
-    the size of their files, since their number is not known before they are read.
+    the size of their files, since their number is not known before they are read. It is the same
+    for each call with one DataFrame, whose plan is optimized once: both passes must agree.
     """
     found: Any = listing._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()  # noqa: SLF001
     rows = int(found) // _ROW_BYTES
