@@ -140,7 +140,8 @@ class RuleIndex:
         for suffixes in self._prefixes.along(key):
             found += suffixes.along(backwards)
         if self._regexes is not None:
-            found += map(self._by_regex.__getitem__, self._regexes.matching(key))
+            for number in self._regexes.matching(key):
+                found.append(self._by_regex[number])
         return found
 
     def _mask(self, events: Iterable[str]) -> int:
