@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bucketcast.errors import Busy
 from bucketcast.listen import api
 from bucketcast.listen.api import Listen
 from bucketcast.listen.aws.credentials import CredentialsProvider
@@ -24,7 +25,7 @@ from bucketcast.listen.listener import (
 )
 from bucketcast.users import Right
 from bucketcast.web.authentication import AuthenticatedRequest
-from bucketcast.web.errors import S3Error
+from bucketcast.web.errors import S3Error, as_s3_error
 from tests.unit.listen.test_stream import MemoryQueue, wait_until
 from tests.unit.web.requests import ANNA, authenticator, scope_of, signed
 
@@ -259,6 +260,18 @@ async def test_too_many_listeners_are_refused_with_the_limit(
     deployment.listeners.acquire(FILTER)
     with pytest.raises(S3Error, match="TooManyListeners: the user has 1 listeners, and may"):
         await answer(deployment.listen(), Client())
+
+
+async def test_who_begins_beside_too_many_others_is_to_try_again(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployment.listeners, "sleep", lambda _: None)
+    monkeypatch.setattr(deployment.listeners.table, "add", lambda *_: False)
+    with pytest.raises(Busy) as busy:
+        await answer(deployment.listen(), Client())
+    refusal = as_s3_error(busy.value, "")
+    assert (refusal.status, refusal.code) == (503, "ServiceUnavailable")
+    assert refusal.message == "too many listeners begin at the same moment: try again"
 
 
 async def test_a_call_attaches_the_bucket_that_it_names(deployment: Deployment) -> None:

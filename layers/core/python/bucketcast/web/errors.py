@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from bucketcast.errors import BucketcastError
+from bucketcast.errors import BucketcastError, Busy
 from bucketcast.telemetry import logger
 
 _HOST_ID: Final = "bucketcast"
@@ -128,6 +128,8 @@ def as_s3_error(error: Exception, request_id: str) -> S3Error:
     """Return the error for the client; details of AWS's errors and ours are only logged."""
     if isinstance(error, S3Error):
         return error
+    if isinstance(error, Busy):
+        return S3Error("ServiceUnavailable", str(error))
     if isinstance(error, BucketcastError):
         logger.error("AWS cannot be reached", reason=str(error), request_id=request_id)
         return S3Error("ServiceUnavailable")

@@ -95,9 +95,9 @@ class Admin:
             account = await self._find(authenticated.access_key)
             try:
                 return await work(authenticated, account.secret if account else "")
-            except (AwsError, Busy) as error:
+            except AwsError as error:
                 raise S3Error("ServiceUnavailable", str(error)) from error
-            except S3Error:
+            except (S3Error, Busy):
                 raise
             except BucketcastError as error:
                 raise S3Error("XMinioAdminConfigBadJSON", str(error)) from error

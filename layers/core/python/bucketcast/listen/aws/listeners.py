@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bucketcast.delivery.queue import make_queue, remove_queue
+from bucketcast.errors import Busy
 from bucketcast.limits import MOST_USER_LISTENERS
 from bucketcast.listen.listener import (
     KEEP_LOST_SECONDS,
@@ -160,6 +161,7 @@ class Listeners:
         Raises:
             TooManyListenersError: the user, or the deployment, has its maximum.
             EventsLostError: the client's earlier listener lost events.
+            Busy: too many others begin at the same moment.
         """
         self.prefix()  # from here on `url` neither waits nor fails
         for _ in range(_TRIES):
@@ -170,7 +172,7 @@ class Listeners:
             if listener is not None:
                 return listener
             self.sleep(_PAUSE_SECONDS)
-        raise TooManyListenersError("too many listeners begin at the same moment: try again")
+        raise Busy("too many listeners begin at the same moment: try again")
 
     def release(self, listener: Listener) -> None:
         """Release a listener, whose client may come back."""

@@ -278,14 +278,12 @@ def _s3_errors() -> Iterator[None]:
     try:
         with aws_errors():
             yield
-    except S3Error:
+    except (S3Error, Busy):
         raise
     except AwsError as error:
         # The text names the account and its roles: it is for the log.
         logger.warning("AWS refused", reason=str(error))
         raise S3Error(_code(error)) from error
-    except Busy as error:
-        raise S3Error("ServiceUnavailable", str(error)) from error
     except BucketcastError as error:
         # Entries of others, or of the deploy, conflict: the text names them and has a hint.
         raise S3Error("InvalidArgument", str(error)) from error
