@@ -55,6 +55,14 @@ def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> N
     )
 
 
+@pytest.mark.parametrize("unnamed", ["secret:", "secret:#token"])
+def test_reference_needs_the_name_of_a_secret(folder: Folder, unnamed: str) -> None:
+    (problem,) = folder.problems(HOOK + f"auth_token = '{unnamed}'")
+    assert problem == (
+        "notify_webhook.primary.auth_token: found no name of a secret; allowed is secret:NAME"
+    )
+
+
 def test_plain_secret_of_a_local_deploy_is_validated(folder: Folder) -> None:
     table = f"[notify_mysql.a]\ndsn_string = 'u:{HIDDEN}@tcp(h:3306'\ntable = 't'"
     (problem,) = folder.problems(table, local=True)

@@ -163,6 +163,7 @@ def test_target_gets_one_copy_and_each_named_rule_its_own() -> None:
         (("keys", "equals", "red"), "did you mean 'key'"),
         (("tag:", "equals", "red"), "tag:NAME"),
         (("metadata:Team", "equals", "red"), "x-amz-meta-NAME in lower case"),
+        (("metadata:x-amz-meta-", "equals", "red"), "x-amz-meta-NAME in lower case"),
         (("size", "equals", "5"), "allowed is range"),
         (("key", "cidr", "5"), "does not support 'cidr'"),
         (("size", "range", "5"), "a range of sizes"),

@@ -246,6 +246,13 @@ def test_an_id_of_conditions_that_are_gone_is_refused() -> None:
         conversion.rules("uploads", [written], [PLAIN])
 
 
+@pytest.mark.parametrize("own", ["bucketcast:", "bucketcast:photos"])
+def test_an_id_that_only_begins_like_a_rules_is_the_clients_own(own: str) -> None:
+    written = Queue(HOOK, (PUT,), (), own)
+    (made,) = conversion.rules("uploads", [written], [PLAIN])
+    assert conversion.configuration(made) == written
+
+
 def test_a_disabled_rule_stays_beside_another_with_its_id() -> None:
     off = replace(LABELLED, prefix="a/", disabled=True)
     given = document.Document([conversion.configuration(LABELLED)], [])

@@ -142,9 +142,8 @@ def check(condition: Condition) -> None:
     if on not in PLAIN and not named:
         known = (*PLAIN, f"{METADATA}NAME", f"{TAG}NAME")
         raise ValueError(f"unknown '{on}': {did_you_mean(on, known)}allowed are {', '.join(known)}")
-    if on.startswith(METADATA) and (
-        on != on.lower() or not on.startswith(f"{METADATA}x-amz-meta-")
-    ):
+    begins = f"{METADATA}x-amz-meta-"
+    if on.startswith(METADATA) and (on != on.lower() or not on.startswith(begins) or on == begins):
         raise ValueError(f"'{on}': allowed is {METADATA}x-amz-meta-NAME in lower case")
     if condition.how not in _HOWS.get(on, _TEXT):
         allowed = ", ".join(_HOWS.get(on, _TEXT))

@@ -207,6 +207,10 @@ def validation_errors(
         if key not in options:
             allowed = f"{did_you_mean(key, options)}allowed are {', '.join(options)}"
             yield ConfigError(f"{where}{key}", "unknown key", allowed)
+        elif text.partition("#")[0] == REFERENCE:
+            yield ConfigError(
+                f"{where}{key}", "found no name of a secret", f"allowed is {REFERENCE}NAME"
+            )
         elif text and not text.startswith(REFERENCE):
             for part in csv(text) if options[key].type == TYPES[Csv][0] else (text,):
                 try:

@@ -4,6 +4,7 @@ S3's XML has no place for the conditions and the name of a rule. The `Id` refers
 so they survive when a client reads, changes and writes a document, as `mc event add` does.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -15,8 +16,8 @@ from bucketcast.notifications.api.document import Document, Queue
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 
-ID_PREFIX: Final = "bucketcast:"
-"""The prefix of the `Id` of a rule that S3's XML cannot express."""
+_ID: Final = re.compile(r"bucketcast:[0-9a-f]{16}")
+"""The `Id` of a rule that S3's XML cannot express. All else may be an `Id` of a client's own."""
 
 
 def configuration(rule: Rule, *, to_minios: bool = False) -> Queue:
@@ -28,8 +29,8 @@ def configuration(rule: Rule, *, to_minios: bool = False) -> Queue:
     default_names = tuple(name for name, value in values.items() if value)
     filters = tuple((name, values[name]) for name in rule.filters or default_names)
     queue_id = rule.label or ("" if to_minios else rule.id)
-    if (rule.conditions or rule.name) and not rule.label.startswith(ID_PREFIX):
-        queue_id = f"{ID_PREFIX}{rule.id}"
+    if (rule.conditions or rule.name) and not _ID.fullmatch(rule.label):
+        queue_id = f"bucketcast:{rule.id}"
     return Queue(rule.arn, rule.events, filters, queue_id)
 
 
@@ -124,7 +125,7 @@ def _restore_filters(sent: Notification, before: Notification | None) -> Notific
 def _rule(bucket: str, queue: Queue, stored: Rule | None) -> Rule:
     if stored and configuration(stored) == queue:
         return replace(stored, disabled=False)
-    if not stored and queue.id.startswith(ID_PREFIX):
+    if not stored and _ID.fullmatch(queue.id):
         raise BucketcastError(
             f"{bucket} has no rule {queue.id}, whose conditions this Id stands for: read the "
             "configuration again, or leave the Id out for a rule without conditions"
