@@ -110,13 +110,31 @@ def policies() -> list[list[str]]:
     return [[word.format(number) for number in range(many)] for word, many in words]
 
 
-def connect(head_and_number: tuple[bytes, int]) -> Taken:
-    """Open connections that send this, and read nothing; then serve another call."""
-    head, number = head_and_number
+def headers() -> bytes:
+    """Return a head of as many headers as there may be."""
+    return b"GET / HTTP/1.1\r\n" + b"%b:a\r\n" % (b"x" * 127) * (limits.MOST_HEADERS - 2)
+
+
+def small_body() -> bytes:
+    """Return a call with a body that is not counted, but for its last byte."""
+    body = b"x" * limits.MOST_SMALL_BODY_BYTES
+    head = sent(signed("PUT", "/images/a", body), **{"Content-Length": f"{len(body)}"})
+    return head + body[1:]
+
+
+def large_object() -> bytes:
+    """Return a call for a large object."""
+    return sent(signed("GET", "/images/a-8"))
+
+
+def connect(begins_and_number: tuple[Callable[[], bytes], int]) -> Taken:
+    """Open connections that begin so, and read nothing; then serve another call."""
+    begins, number = begins_and_number
+    beginning = begins()  # signed now: a signature is valid for 15 minutes
     allow_open_files()
     with served() as (port, _), ExitStack() as opened:
         for _ in range(number):
-            opened.enter_context(connected(port)).sendall(head)
+            opened.enter_context(connected(port)).sendall(beginning)
         time.sleep(3)
         began = time.perf_counter()
         with connected(port) as user:
@@ -128,7 +146,7 @@ def connect(head_and_number: tuple[bytes, int]) -> Taken:
 def read_slowly(number: int) -> Taken:
     """Read as many large objects slowly; return what as many as are streamed at once would take."""
     before = peak_mb()
-    taken = connect((SLOWLY, number))
+    taken = connect((large_object, number))
     return Taken(before + (taken.megabytes - before) * limits.MOST_STREAMS / number, taken.seconds)
 
 
@@ -257,10 +275,6 @@ def row(name: str, filled_limits: str, measure: Callable[[Any], Taken], *given: 
     return Row(name, tuple(filled_limits.split()), partial(measured, worst, measure, given))
 
 
-HEADERS = b"GET / HTTP/1.1\r\n" + b"%b:a\r\n" % (b"x" * 127) * (limits.MOST_HEADERS - 2)
-BODY = b"x" * limits.MOST_SMALL_BODY_BYTES
-SMALL = sent(signed("PUT", "/images/a", BODY), **{"Content-Length": f"{len(BODY)}"}) + BODY[1:]
-SLOWLY = sent(signed("GET", "/images/a-8"))
 FORMS = (
     "%F0%9F%98%80" * 20_000,
     f"&push-endpoint=http://u:{'x' * (limits.MOST_ENDPOINT_CHARACTERS - 50)}@host&Policy=",
@@ -282,8 +296,8 @@ ROWS = (
     row("dynamic targets", "MOST_TARGETS MOST_SETTINGS_BYTES", export, "x", "\n"),
     row("users", "MOST_USERS MOST_USER_KEYS", know_users, *WILDCARDS),
     row("buckets of an answer", OF_USER, list_buckets, *WILDCARDS),
-    row("idle connections", "MOST_CONNECTIONS", connect, (b"", limits.MOST_CONNECTIONS)),
-    row("headers", "MOST_HEADERS MOST_HEADERS_BYTES", connect, (HEADERS, limits.MOST_CONNECTIONS)),
-    row("small bodies", "MOST_SMALL_BODY_BYTES", connect, (SMALL, limits.MOST_CONNECTIONS)),
+    row("idle connections", "MOST_CONNECTIONS", connect, (bytes, limits.MOST_CONNECTIONS)),
+    row("headers", "MOST_HEADERS MOST_HEADERS_BYTES", connect, (headers, limits.MOST_CONNECTIONS)),
+    row("small bodies", "MOST_SMALL_BODY_BYTES", connect, (small_body, limits.MOST_CONNECTIONS)),
     row("slow readers", "MOST_STREAMS MOST_USER_STREAMS", read_slowly, 100),
 )
