@@ -33,37 +33,40 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-@pytest.fixture
-def counters(dynamodb: "DynamoDBClient", state_table: str) -> Counters:
-    return Counters(state_table, lambda: dynamodb)
-
-
 class Table:
     """A table that does not answer while it is `down`, and counts the calls."""
 
-    def __init__(self, client: Any, clock: list[float], *, down: bool = True) -> None:
+    def __init__(self, client: Any, clock: list[float]) -> None:
         self.client = client
         self.clock = clock
         self.calls = 0
-        self.down = down
-        self.error: Exception = ConnectTimeoutError(endpoint_url="https://dynamodb")
+        self.down = False
 
     def update_item(self, **parameters: Any) -> Any:
         self.calls += 1
         if self.down:
             self.clock[0] += 3
-            raise self.error
+            raise ConnectTimeoutError(endpoint_url="https://dynamodb")
         return self.client.update_item(**parameters)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 
 
+@pytest.fixture
+def table(dynamodb: "DynamoDBClient", clock: list[float]) -> Any:
+    return Table(dynamodb, clock)
+
+
+@pytest.fixture
+def counters(table: Any, state_table: str) -> Counters:
+    return Counters(state_table, lambda: table)
+
+
 def test_counts_that_could_not_be_written_are_written_later(
-    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+    counters: Counters, table: Any, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, clock)
-    counters = Counters(state_table, lambda: table)
+    table.down = True
     for _ in range(3):
         counters.add(HOOK, Counts(sent=1))
         counters.add(OTHER, Counts(sent=10))
@@ -76,10 +79,8 @@ def test_counts_that_could_not_be_written_are_written_later(
 
 
 def test_counts_of_another_thread_are_kept_while_they_are_written(
-    dynamodb: "DynamoDBClient", state_table: str
+    counters: Counters, table: Any
 ) -> None:
-    table: Any = Table(dynamodb, [0.0], down=False)
-    counters = Counters(state_table, lambda: table)
     other = Thread(target=counters.add, args=(HOOK, Counts(sent=1)))
     write = table.update_item
 
@@ -150,10 +151,8 @@ def test_a_trouble_lasts_until_events_go_through_at_all_functions(
 
 @pytest.mark.usefixtures("in_steps")
 def test_success_after_a_failure_is_written_at_once(
-    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+    counters: Counters, table: Any, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, clock, down=False)
-    counters = Counters(state_table, lambda: table)
     for batch in (failed(1_000), *(sent(1_000 + number) for number in range(1, 40))):
         counters.add(HOOK, *batch)
         clock[0] += 1
@@ -191,10 +190,8 @@ BROKEN = Last(failure=7, error="Throttled", reason="busy")
 
 @pytest.mark.usefixtures("in_steps")
 def test_burst_is_one_call_a_minute_and_target(
-    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+    counters: Counters, table: Any, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, clock, down=False)
-    counters = Counters(state_table, lambda: table)
     for _ in range(120):
         counters.add(HOOK, Counts(sent=10), Last(success=5, oldest=4))
         counters.add(OTHER, Counts(sent=1))
@@ -212,10 +209,8 @@ def test_burst_is_one_call_a_minute_and_target(
 
 @pytest.mark.usefixtures("in_steps")
 def test_outage_is_written_at_once_and_then_once_a_minute(
-    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
+    counters: Counters, table: Any, clock: list[float]
 ) -> None:
-    table: Any = Table(dynamodb, clock, down=False)
-    counters = Counters(state_table, lambda: table)
     counters.add(HOOK, Counts(sent=1), Last(success=5))
     clock[0] += 1
     counters.add(HOOK, Counts(failed=1), BROKEN)
@@ -231,11 +226,7 @@ def test_outage_is_written_at_once_and_then_once_a_minute(
 
 
 @pytest.mark.usefixtures("in_steps")
-def test_topics_are_counted_in_steps(
-    dynamodb: "DynamoDBClient", state_table: str, clock: list[float]
-) -> None:
-    table: Any = Table(dynamodb, clock, down=False)
-    counters = Counters(state_table, lambda: table)
+def test_topics_are_counted_in_steps(counters: Counters, table: Any, clock: list[float]) -> None:
     for _ in range(61):
         counters.add("#topics", Triggered(2))
         clock[0] += 1

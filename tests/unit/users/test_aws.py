@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.errors import BucketcastError
 from bucketcast.state.rules import Rules
-from bucketcast.users import User
+from bucketcast.users import Account, User
 from bucketcast.users.aws import UserChangedError, UserExistsError, Users, new_keys
 from tests.unit.moto_aws import client
 
@@ -28,13 +28,18 @@ def users(dynamodb: Any, state_table: str, secretsmanager: Any) -> Users:
     return Users("Bucketcast", state_table, dynamodb, secretsmanager)
 
 
+def found(users: Users, key: str = "ANNAKEY") -> Account:
+    account = users.find(key)
+    assert account
+    return account
+
+
 refuse = Mock(side_effect=ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, ""))
 
 
 def test_an_added_user_is_found_by_the_access_key(users: Users) -> None:
     users.add(ANNA, SECRET)
-    account = users.find("ANNAKEY")
-    assert account
+    account = found(users)
     assert (account.user, account.secret) == (ANNA, SECRET)
     assert users.find("annakey") is None
     assert users.all() == [ANNA]
@@ -58,9 +63,7 @@ def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User, message: 
     users.add(ANNA, SECRET)
     with pytest.raises(UserExistsError, match=message):
         users.add(other, "another-s3cret")
-    account = users.find("ANNAKEY")
-    assert account
-    assert account.secret == SECRET
+    assert found(users).secret == SECRET
     assert users.all() == [ANNA]
 
 
@@ -82,8 +85,7 @@ def test_a_second_key_replaces_the_first_without_an_outage(
     users.add(ANNA, SECRET)
     users.add_key("anna", "SECOND", "second-s3cret")
     for key, secret in (("ANNAKEY", SECRET), ("SECOND", "second-s3cret")):
-        account = users.find(key)
-        assert account
+        account = found(users, key)
         assert (account.user.keys, account.secret) == (("ANNAKEY", "SECOND"), secret)
     with pytest.raises(BucketcastError, match="has ANNAKEY and SECOND, and may have no more keys"):
         users.add_key("anna", "THIRD", "third-s3cret")
@@ -98,9 +100,7 @@ def test_a_second_key_replaces_the_first_without_an_outage(
     users.add(User("2", "other", "", ("ANNAKEY",)), "others-s3cret")
     with pytest.raises(UserExistsError, match="ANNAKEY already"):
         users.add_key("anna", "ANNAKEY", "stolen-s3cret")
-    account = users.find("ANNAKEY")
-    assert account
-    assert account.secret == "others-s3cret"
+    assert found(users).secret == "others-s3cret"
 
 
 def test_a_change_is_seen_by_each_key_and_conflicts_with_another(users: Users) -> None:
@@ -114,9 +114,8 @@ def test_a_change_is_seen_by_each_key_and_conflicts_with_another(users: Users) -
     with pytest.raises(UserChangedError, match="try again"):
         users.change("anna", change)
     for key in ("ANNAKEY", "SECOND"):
-        account = users.find(key)
-        assert account
-        assert (account.user.admin, account.user.grants) == (False, {})
+        user = found(users, key).user
+        assert (user.admin, user.grants) == (False, {})
 
 
 def test_who_adds_a_user_while_it_is_removed_keeps_the_secret(
@@ -132,8 +131,7 @@ def test_who_adds_a_user_while_it_is_removed_keeps_the_secret(
 
     monkeypatch.setattr(secretsmanager, "delete_secret", add_first)
     users.remove("anna")
-    account = users.find("ANNAKEY")
-    assert account
+    account = found(users)
     assert (account.user.id, account.secret) == ("a2", "new-s3cret")
 
 
