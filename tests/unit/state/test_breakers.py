@@ -1,10 +1,8 @@
 """The breakers in DynamoDB: all functions share what one saw of a target."""
 
-import socket
-import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -320,46 +318,16 @@ def test_an_outage_that_is_over_is_forgotten(
     assert other.read() is None
 
 
-PAUSED = b'{"Item": {"paused": {"N": "5000"}}}'
-
-
-def answer(connection: socket.socket, text: bytes | None) -> None:
-    """Read a call and answer it; None: forget the connection, as a NAT gateway does."""
-    with connection.makefile("rb") as call:
-        length = 0
-        while line := call.readline().strip().lower():
-            length = int(line.split()[1]) if line.startswith(b"content-length:") else length
-        call.read(length)
-    if text is None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        connection.close()
-    else:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
-
-
-def test_a_connection_that_was_forgotten_hides_no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_was_forgotten_hides_no_pause(
+    breakers: Breakers, state_table: str
+) -> None:
     """A function that was frozen does not hear of it, and sent to a paused target for a minute."""
-
-    def serve() -> None:
-        first, _ = server.accept()
-        answer(first, b"{}")
-        answer(first, None)
-        second, _ = server.accept()
-        with second:
-            answer(second, PAUSED)
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
-        server.settimeout(30)
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
-        table = function_clients.client("dynamodb", function_clients.OPTIONAL_CALL)
-        one = Breakers("state", lambda: table).of(HOOK)
-        served = pool.submit(serve)
-        assert one.read() is None
-        assert one.read() == PAUSE
-        served.result()
+    breakers.pause(HOOK, 5_000)
+    table = function_clients.client("dynamodb", function_clients.OPTIONAL_CALL)
+    lost = Mock(side_effect=[ConnectionClosedError(endpoint_url="https://dynamodb"), None])
+    table.meta.events.register("before-send", lambda **_: lost())
+    assert Breakers(state_table, lambda: table).of(HOOK).read() == PAUSE
+    assert lost.call_count == 2
 
 
 def test_an_error_that_was_no_time_out_blinds_one_batch(

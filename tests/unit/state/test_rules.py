@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -332,48 +333,21 @@ def test_rules_that_unpack_to_more_than_16_mib_are_not_opened(
         rules.of("uploads")
 
 
-class Torn:
-    """A table of which one page is read before a change and the rest after it."""
-
-    def __init__(self, client: Any, table: str) -> None:
-        self._client = client
-        self._table = table
-        self.exceptions = client.exceptions
-        self.reads = 0
-
-    def get_paginator(self, name: str) -> Any:
-        self.reads += 1
-        if self.reads == 1:
-            before = list(self._client.get_paginator(name).paginate(**self._all()))
-            Rules(self._table, self._client).add(rule("later"))
-            after = self._client.scan(TableName=self._table)["Items"]
-            items = [item for page in before for item in page["Items"]]
-            pages = [item for item in items if item["key"]["S"].startswith("page#")]
-            versions = [item for item in after if item["key"]["S"] == "#version"]
-            return _Pages([{"Items": [*pages, *versions]}])
-        return self._client.get_paginator(name)
-
-    def _all(self) -> Any:
-        return {
-            "TableName": self._table,
-            "KeyConditionExpression": "#partition = :bucket",
-            "ExpressionAttributeNames": {"#partition": "partition"},
-            "ExpressionAttributeValues": {":bucket": {"S": "uploads"}},
-        }
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-
-class _Pages(list[Any]):
-    def paginate(self, **_: Any) -> "_Pages":
-        return self
-
-
 def test_a_read_that_meets_a_change_gives_one_of_both(
-    rules: Rules, dynamodb: "DynamoDBClient", state_table: str
+    rules: Rules, dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One page was read before the change, and the version after it."""
     rules.add(rule("a"))
-    torn: Any = Torn(dynamodb, state_table)
-    assert [each.prefix for each in Rules(state_table, torn).in_order("uploads")] == ["a", "later"]
-    assert torn.reads == 2
+    before = dynamodb.scan(TableName=state_table)["Items"]
+    rules.add(rule("later"))
+    after, real = dynamodb.scan(TableName=state_table)["Items"], dynamodb.get_paginator
+    pages = [item for item in before if item["key"]["S"].startswith("page#")]
+    torn = [Mock(**{"paginate.return_value": [{"Items": [*pages, *versions(after)]}]})]
+    get = Mock(side_effect=lambda name: torn.pop() if torn else real(name))
+    monkeypatch.setattr(dynamodb, "get_paginator", get)
+    assert [each.prefix for each in rules.in_order("uploads")] == ["a", "later"]
+    assert get.call_count == 2
+
+
+def versions(items: Iterable[Any]) -> list[Any]:
+    return [item for item in items if item["key"]["S"] == "#version"]
