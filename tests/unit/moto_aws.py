@@ -82,23 +82,16 @@ def refusal(code: str, operation: str = "Any", message: str = "") -> ClientError
     return ClientError({"Error": {"Code": code, "Message": message}}, operation)
 
 
-def make_table(dynamodb: Any, name: str, *keys: str) -> str:
-    """Make a table with these keys, partition and sort, as the stack does; return its name."""
+def make_state_table(dynamodb: Any) -> str:
+    """Make the state table as the stack does; return its name."""
+    keys = {PARTITION_KEY: "HASH", SORT_KEY: "RANGE"}
     dynamodb.create_table(
-        TableName=name,
-        KeySchema=[
-            {"AttributeName": key, "KeyType": type_}
-            for key, type_ in zip(keys, ("HASH", "RANGE"), strict=True)
-        ],
+        TableName=TABLE,
+        KeySchema=[{"AttributeName": key, "KeyType": type_} for key, type_ in keys.items()],
         AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
         BillingMode="PAY_PER_REQUEST",
     )
-    return name
-
-
-def make_state_table(dynamodb: Any) -> str:
-    """Make the state table as the stack does; return its name."""
-    return make_table(dynamodb, TABLE, PARTITION_KEY, SORT_KEY)
+    return TABLE
 
 
 def make_function(name: str) -> None:

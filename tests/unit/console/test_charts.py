@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from bucketcast.state.counters import Counters, Counts
+from tests.unit.conftest import Watch
 from tests.unit.console.site import Site
 from tests.unit.moto_aws import TABLE, MotoAws, refusal
 
@@ -41,13 +42,8 @@ def test_what_waits_is_what_was_counted_last(site: Site, aws: MotoAws) -> None:
     assert "Waiting: from 7 to 5, at most 7" in CHART.findall(site.get(TARGET).text)
 
 
-def test_who_may_not_read_metrics_sees_the_target(
-    site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(**_: Any) -> None:
-        raise refusal("AccessDenied", "GetMetricData")
-
-    monkeypatch.setattr(aws.cloudwatch, "get_metric_data", refuse)
+def test_who_may_not_read_metrics_sees_the_target(site: Site, aws: MotoAws, watch: Watch) -> None:
+    watch(aws.cloudwatch, "get_metric_data", refusal("AccessDenied", "GetMetricData"))
     answer = site.get(TARGET)
     assert (answer.status, "not allowed: GetMetricData" in answer.text) == (200, True)
 

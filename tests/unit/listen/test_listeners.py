@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
@@ -284,14 +285,9 @@ def test_a_queue_that_cannot_be_created_leaves_no_listener(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = gateway.process()
-
-    def refuse(_: object) -> None:
-        raise OSError("no network")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(process, "_create_queue", refuse)
-        with pytest.raises(OSError, match="no network"):
-            process.acquire(FILTER)
+    monkeypatch.setattr(process, "_create_queue", Mock(side_effect=OSError("no network")))
+    with pytest.raises(OSError, match="no network"):
+        process.acquire(FILTER)
     assert gateway.table.read().listeners == ()
 
 

@@ -2,12 +2,11 @@
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.event.names import FAMILIES
 from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
@@ -18,7 +17,8 @@ from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
-from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, notify
+from tests.unit.conftest import Watch
+from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, notify, refusal
 
 ANN = User("1", "ann", "", ("AK",))
 TOPIC = "arn:aws:sns:us-east-1::photos"
@@ -156,11 +156,7 @@ def test_client_may_write_back_a_notification_of_a_deleted_topic(
     notifications: Notifications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notifications.put("uploads", config(topic("one")), ANN)
-
-    def gone(arn: str, *_: Any) -> str:
-        raise S3Error("NoSuchKey", arn)
-
-    monkeypatch.setattr(api, "stored_topic_arn", gone)
+    monkeypatch.setattr(api, "stored_topic_arn", Mock(side_effect=S3Error("NoSuchKey")))
     notifications.put("uploads", config(topic("one"), QUEUE), ANN, whole=True)
     assert ids(notifications.get("uploads")) == ["q", "one"]
     with pytest.raises(S3Error, match="NoSuchKey"):
@@ -241,15 +237,6 @@ def test_an_entry_of_the_deploy_that_is_gone_is_restored(
     assert attached == [("uploads", "sqs")]
 
 
-def test_a_bucket_attached_as_a_whole_takes_every_event_there_is(
-    notifications: Notifications,
-) -> None:
-    """Also those of which S3 does not notify: CloudTrail and the scanner send them."""
-    names = sorted(FAMILIES.keys() - {"s3:ObjectAnnotation:*"})
-    every = "".join(f"<Event>{name}</Event>" for name in names)
-    notifications.put("uploads", config(topic("t", every)), ANN)
-
-
 @pytest.mark.parametrize(
     ("inside", "refused"),
     [
@@ -287,11 +274,9 @@ def test_a_rule_beyond_the_attached_part_is_refused(
 def test_s3s_trouble_is_not_the_clients(
     notifications: Notifications, monkeypatch: pytest.MonkeyPatch, code: str, answer: str
 ) -> None:
-    def refuse(*_: Any) -> None:
-        details: Any = {"Code": code, "Message": "User: arn:aws:sts::123456789012:role may not"}
-        raise ClientError({"Error": details}, "PutBucketNotificationConfiguration")
-
-    monkeypatch.setattr(Attachments, "read_status", refuse)
+    message = "User: arn:aws:sts::123456789012:role may not"
+    refused = refusal(code, "PutBucketNotificationConfiguration", message)
+    monkeypatch.setattr(Attachments, "read_status", Mock(side_effect=refused))
     with pytest.raises(S3Error) as error:
         notifications.put("uploads", config(topic("t")), ANN)
     assert error.value.code == answer
@@ -303,15 +288,8 @@ def test_s3s_trouble_is_not_the_clients(
     [("400", "InvalidBucketName"), ("403", "AccessDenied"), ("404", "NoSuchBucket")],
 )
 def test_a_bucket_that_may_not_be_seen_has_s3s_answer(
-    notifications: Notifications,
-    aws: MotoAws,
-    monkeypatch: pytest.MonkeyPatch,
-    status: str,
-    answer: str,
+    notifications: Notifications, aws: MotoAws, watch: Watch, status: str, answer: str
 ) -> None:
-    def refuse(**_: Any) -> None:
-        raise ClientError({"Error": {"Code": status, "Message": ""}}, "HeadBucket")
-
-    monkeypatch.setattr(aws.s3, "head_bucket", refuse)
+    watch(aws.s3, "head_bucket", refusal(status, "HeadBucket"))
     with pytest.raises(S3Error, match=answer):
         notifications.get("uploads")
