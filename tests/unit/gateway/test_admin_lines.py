@@ -10,57 +10,42 @@ from bucketcast.errors import ConfigErrors
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "values"),
     [
         (
             "notify_webhook:1 queue_limit=0 endpoint=http://localhost:3000 queue_dir=",
-            Line(
-                "notify_webhook",
-                "1",
-                {"queue_limit": "0", "endpoint": "http://localhost:3000", "queue_dir": ""},
-            ),
+            {"queue_limit": "0", "endpoint": "http://localhost:3000", "queue_dir": ""},
         ),
         (
             "notify_webhook comment=two words endpoint=http://h",
-            Line("notify_webhook", "", {"comment": "two words", "endpoint": "http://h"}),
+            {"comment": "two words", "endpoint": "http://h"},
         ),
         (
             """notify_webhook:a-b comment="x=1 y=2" endpoint='http://h' """,
-            Line("notify_webhook", "a-b", {"comment": "x=1 y=2", "endpoint": "http://h"}),
+            {"comment": "x=1 y=2", "endpoint": "http://h"},
         ),
         (
             "notify_postgres:1 connection_string=host=h port=5432 password=x y dbname=e table=t",
-            Line(
-                "notify_postgres",
-                "1",
-                {"connection_string": "host=h port=5432 password=x y dbname=e", "table": "t"},
-            ),
+            {"connection_string": "host=h port=5432 password=x y dbname=e", "table": "t"},
         ),
         (
             "notify_postgres connection_string=host=h application_name=minio queue_dir=/q",
-            Line(
-                "notify_postgres",
-                "",
-                {"connection_string": "host=h application_name=minio", "queue_dir": "/q"},
-            ),
+            {"connection_string": "host=h application_name=minio", "queue_dir": "/q"},
         ),
-        ("notify_redis:1", Line("notify_redis", "1", {})),
         (
             'notify_webhook comment="say "hi" to a=b" auth_token="\\" endpoint=x',
-            Line(
-                "notify_webhook",
-                "",
-                {"comment": 'say "hi" to a=b', "auth_token": "\\", "endpoint": "x"},
-            ),
+            {"comment": 'say "hi" to a=b', "auth_token": "\\", "endpoint": "x"},
         ),
         (
             'notify_webhook comment="never closed endpoint=http://h',
-            Line("notify_webhook", "", {"comment": '"never closed', "endpoint": "http://h"}),
+            {"comment": '"never closed', "endpoint": "http://h"},
         ),
+        ("notify_redis:1", {}),
     ],
 )
-def test_lines_are_parsed(text: str, expected: Line) -> None:
-    assert parse_line(text) == expected
+def test_settings_of_a_line_are_read(text: str, values: dict[str, str]) -> None:
+    kind, _, id_ = text.partition(" ")[0].partition(":")
+    assert parse_line(text) == Line(kind, id_, values)
 
 
 @pytest.mark.parametrize("text", ["", "=x", "notify_webhook what is this", "!"])
