@@ -33,13 +33,10 @@ def test_a_text_is_a_condition_and_back(text: str, condition: Condition) -> None
     ("text", "allowed"),
     [
         ("key", "'key' is not a condition"),
-        ("tag:=x", "unknown 'tag:'"),
         ("tag:class=", "has no value"),
-        ("colour=red", "unknown 'colour'"),
         ("content-typ=red", "did you mean 'content_type'"),
         ("size^=5", "size does not support ^=; allowed is size=VALUE"),
         ("source_ip=office", "found 'office'"),
-        ("source_ip=300.1.1.1", "found '300.1.1.1'"),
     ],
 )
 def test_text_that_is_no_condition_is_refused_with_what_is_allowed(text: str, allowed: str) -> None:

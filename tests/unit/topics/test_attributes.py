@@ -55,8 +55,6 @@ def test_invalid_endpoints_are_refused_without_their_password(endpoint: str) -> 
     ("key", "text", "allowed"),
     [
         ("persistent", "maybe", "true or false"),
-        ("verify-ssl", "no", "true or false"),
-        ("use-ssl", "", "true or false"),
         ("cloudevents", "on", "true or false"),
         ("amqp-ack-level", "all", "none or broker or routable"),
         ("kafka-ack-level", "routable", "none or broker"),
