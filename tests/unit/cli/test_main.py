@@ -224,6 +224,7 @@ def test_the_shell_completes_options_targets_and_buckets(
         ("event add Uploads/x webhook:primary", "BUCKET"),
         ("event add uploads webhook:primary --event putt", "--event"),
         ("event add uploads webhook:primary --prefix a/../b", "--prefix"),
+        ("event add uploads webhook:primary --prefix a* --prefix b", ""),
         ("event add uploads webhook:primary --name a:b", "--name"),
         ("event add uploads webhook:primary --tag class", "--tag"),
         ("event add uploads webhook:primary --regex (a", "--regex"),

@@ -105,13 +105,6 @@ def test_tls_skip_verify_on_aws_needs_the_deploys_consent() -> None:
     assert validate(replace(DYNAMIC, local=True), "redis", "x", SKIPS).notes == ()
 
 
-def test_plain_connection_on_aws_gets_a_note() -> None:
-    values = {"endpoint": "http://h", "auth_token": "hunter2"}
-    (note,) = validate(DYNAMIC, "webhook", "x", values).notes
-    assert note.startswith("notify_webhook.x.endpoint: is http://, so that events and auth_token")
-    assert validate(replace(DYNAMIC, local=True), "webhook", "x", values).notes == ()
-
-
 def test_queue_name_too_long_for_sqs_is_refused() -> None:
     setup = replace(DYNAMIC, prefix="A-stack-with-a-very-long-name-indeed-dynamic-")
     with pytest.raises(ConfigErrors, match="choose an id of 15 or fewer"):

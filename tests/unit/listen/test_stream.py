@@ -2,18 +2,13 @@
 
 import asyncio
 import json
-import math
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
-from random import Random
 
 import pytest
 
 from bucketcast.delivery.envelope import Delivery, pack
-from bucketcast.limits import LISTEN_SECONDS
 from bucketcast.listen.listener import KEEP_SECONDS, EventsLostError
 from bucketcast.listen.queue import Message, Queue, QueueNotFoundError, QueueUnavailableError
 from bucketcast.listen.stream import AGAIN_SECONDS, PING, KeepAlive, Stream, keep_alive
@@ -237,32 +232,6 @@ async def test_a_poll_with_twins_gets_its_events_again_for_a_minute() -> None:
         await stream_of(queue, client).poll(0.01, twins)
     assert [client.keys() for client in clients] == [["a", "b"], *[["a"]] * 5]
     assert queue.seconds == AGAIN_SECONDS
-
-
-@pytest.mark.parametrize("pause", [0.2, 2.0, 30.0])
-def test_two_alike_that_pause_get_an_event_six_times_and_miss_almost_none(pause: float) -> None:
-    """Each takes the listener left a moment ago, or else first, and both have every event."""
-    random, sent = Random(1), 10_000  # noqa: S311 - a simulation
-    queues = [[(float(at), float(at), at) for at in range(sent)] for _ in range(2)]
-    free, held, seen = {0: 0.0, 1: 0.0}, {0: 0, 1: 0}, (Counter[int](), Counter[int]())
-    turns = [(0.0, 0, "call"), (0.5, 1, "call")]
-    while turns[0][0] < sent + 2 * KEEP_SECONDS:
-        now, client, what = heappop(turns)
-        if what == "call":
-            held[client] = min(free, key=lambda each: (free[each] < now - 1, free[each]))
-            del free[held[client]]
-            first = queues[held[client]][0][0] if queues[held[client]] else math.inf
-            heappush(turns, (max(now, min(first, now + LISTEN_SECONDS)), client, "answer"))
-            continue
-        free[held[client]], queue = now, queues[held[client]]
-        while queue and queue[0][0] <= now:
-            _, since, number = heappop(queue)
-            seen[client][number] += 1
-            if now - since < KEEP_SECONDS:
-                heappush(queue, (now + AGAIN_SECONDS, since, number))
-        heappush(turns, (now + random.uniform(0, pause), client, "call"))
-    assert sum(map(len, seen)) > 0.998 * 2 * sent
-    assert seen[0].total() + seen[1].total() < 6.1 * 2 * sent
 
 
 async def test_a_poll_gets_what_came_while_its_client_paused() -> None:

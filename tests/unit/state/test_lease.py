@@ -94,24 +94,6 @@ def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended:
     assert next_.renew() is not ended
 
 
-def test_clocks_may_differ_by_the_rest_of_a_lease(
-    machine: Machine, state_table: str, dynamodb: Any
-) -> None:
-    owner, ahead = machine.lease("owner"), Machine(state_table, dynamodb)
-    owner.take()
-    machine.now += RENEWAL_MS
-    ahead.now = machine.now + LEASE_MS - RENEWAL_MS - 1
-    assert not ahead.lease("next").take()
-
-    ahead.now += 1
-    assert ahead.lease("next").take()
-    assert not owner.renew()
-
-    behind = Machine(state_table, dynamodb)
-    behind.now -= 600_000
-    assert not behind.lease("behind").take()
-
-
 @pytest.mark.parametrize("operation", ["put_item", "delete_item"])
 def test_a_write_whose_answer_was_lost_counts(
     machine: Machine, dynamodb: Any, monkeypatch: pytest.MonkeyPatch, operation: str

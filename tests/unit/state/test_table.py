@@ -3,7 +3,6 @@
 from typing import Any
 
 from bucketcast.state.table import VERSION, Partition
-from tests.unit.state.test_rules import Contended
 
 
 def test_a_change_is_refused_where_another_was_first(state_table: str, dynamodb: Any) -> None:
@@ -15,10 +14,3 @@ def test_a_change_is_refused_where_another_was_first(state_table: str, dynamodb:
     assert not partition.commit(partition.put_part("a", {}, **absent))
     assert partition.commit(part, since=1)
     assert partition.get(VERSION)["version"] == {"N": "2"}
-
-
-def test_changes_of_one_moment_go_one_after_the_other(state_table: str, dynamodb: Any) -> None:
-    contended: Any = Contended(dynamodb, conflicts=3)
-    partition = Partition(state_table, "#some", contended)
-    assert partition.commit(partition.put_part("a", {}))
-    assert partition.get("a")

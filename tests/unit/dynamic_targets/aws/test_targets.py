@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
@@ -128,35 +129,6 @@ def test_put_makes_as_many_calls_beside_many_targets(account: Account) -> None:
     for number in range(30):
         account.targets().put("webhook", f"one-{number}", HIDDEN)
     assert calls_of("last") == first
-
-
-def test_put_of_equal_settings_changes_nothing(account: Account) -> None:
-    put(account.targets())
-    before = account.table.version(), account.table.targets()
-    assert put(account.targets()) == "unchanged"
-    assert (account.table.version(), account.table.targets()) == before
-    assert_only(account, "hunter2")
-
-
-def test_merge_keeps_other_settings(account: Account) -> None:
-    put(account.targets())
-    put(account.targets(), {"timeout": "20s"}, merge=True)
-    assert_only(account, "hunter2")
-    (target,) = account.table.targets()
-    assert target.settings["timeout"] == "20s"
-    assert target.settings["endpoint"] == OPEN["endpoint"]
-    put(account.targets(), {"auth_token": ""}, merge=True)
-    assert account.secret_texts() == {}
-
-
-def test_disabled_target_keeps_its_settings_and_queue(account: Account) -> None:
-    put(account.targets())
-    put(account.targets(), {"enable": "off"}, merge=True)
-    assert_only(account, "hunter2", "off")
-    (target,) = account.table.targets()
-    assert account.destination_cache().queue(HOOK) == target.queue
-    put(account.targets(), {"enable": "on"}, merge=True)
-    assert_only(account, "hunter2")
 
 
 def test_target_also_in_the_deploy_can_be_removed(account: Account) -> None:
@@ -300,10 +272,7 @@ def test_a_failed_call_removes_what_it_created(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     targets = account.targets()
-
-    def refused(_: object) -> None:
-        raise RuntimeError("Lambda said no")
-
+    refused = Mock(side_effect=RuntimeError("Lambda said no"))
     monkeypatch.setattr(targets._resources, "map", refused)
     with pytest.raises(RuntimeError, match="Lambda said no"):
         put(targets)
@@ -317,11 +286,7 @@ def test_what_cannot_be_settled_stops_no_other_call(
     with suppress(Killed), account.killed(6):
         put(account.targets())
     expire(account)
-
-    def refuse(*_: Any) -> bool:
-        raise BucketcastError("no")
-
-    monkeypatch.setattr(TargetTasks, "take_over", refuse)
+    monkeypatch.setattr(TargetTasks, "take_over", Mock(side_effect=BucketcastError("no")))
     assert account.targets().put("webhook", "other", OPEN).outcome == "created"
 
 

@@ -92,13 +92,6 @@ def test_removed_target_is_listed_and_gets_no_events(run: Run) -> None:
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 1
 
 
-def test_add_without_functions_shows_the_hint(run: Run, aws: MotoAws) -> None:
-    aws.outputs["DynamicTargets"] = json.dumps({**asdict(DYNAMIC), "functions": {}})
-    ran = run("target", "add", "webhook:audit", "endpoint=http://h")
-    line = 'kinds = ["webhook"] into [dynamic_targets] of bucketcast.toml'
-    assert (ran.code, line in ran.err) == (2, True)
-
-
 def test_target_without_its_function_is_listed_and_removable(run: Run, aws: MotoAws) -> None:
     add(run)
     aws.outputs["DynamicTargets"] = json.dumps({**asdict(DYNAMIC), "functions": {}})

@@ -89,23 +89,6 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("--size 5", "--size: found '5'; allowed is a range of sizes"),
-        ("--not source_ip=office", "--not: found 'office'"),
-        ("--prefix a* --prefix b", "--prefix: found 'a*' with wildcards"),
-    ],
-)
-def test_misuse_names_option_found_and_allowed(
-    run: Run, aws: MotoAws, words: str, expected: str
-) -> None:
-    ran = run(*ADD, *split(words))
-    assert (ran.code, rules(aws)) == (2, [])
-    assert expected in ran.err
-    assert "Traceback" not in ran.err
-
-
-@pytest.mark.parametrize(
     ("outputs", "hint"),
     [
         ("[]", 'put object_facts = "on" and [bucket.uploads] into bucketcast.toml and deploy'),
