@@ -103,13 +103,13 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         with _translate_errors():
             text = decompress(b64decode(self.zstd)) if self.zstd else bytes(self.listed)
-            rules, named, reasons, errors = zip(*self._copies(), strict=True)
+            rules, named, reasons, errors = self._copies()
             events, arrived = decode(text, rules, named, self.count)
         arrived = [time or created for time in arrived]
         return list(map(Delivery, rules, events, named, arrived, reasons, errors))
 
-    def _copies(self) -> list[tuple[Any, ...]]:
-        """Return the fields of the copy that each event is.
+    def _copies(self) -> Sequence[Sequence[Any]]:
+        """Return a column for each field of the copy that each event is.
 
         Raises:
             ValueError: not every event has one.
@@ -117,8 +117,10 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
         numbers = self.copy_of or [0] * self.count
         if len(numbers) != self.count or max(numbers) >= len(self.copies):
             raise ValueError("not every event is one of its copies")
-        copies = [*map(astuple, self.copies)]
-        return [copies[number] for number in numbers]
+        columns = zip(*map(astuple, self.copies), strict=True)
+        if len(self.copies) == 1:  # as nearly always
+            return [column * self.count for column in columns]
+        return [[column[number] for number in numbers] for column in columns]
 
 
 class _Events(NamedTuple):

@@ -66,7 +66,8 @@ _line: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 def trace_id(event: Event) -> str:
     """Return the trace id of an event."""
-    return f"{event.id[:OBJECT_DIGITS]}@{event.time[11:23]}"
+    # To ask the property each time would take a sixth longer.
+    return f"{(event.known_id or event.id)[:OBJECT_DIGITS]}@{event.time[11:23]}"
 
 
 def received(matches: Sequence[tuple[Event, Collection[Hit]]], at: int) -> Iterator[str]:
