@@ -2,19 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
-
 from bucketcast.event import Event
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.batch_result import BatchResult
 
-
-class Message(msgspec.Struct, gc=False):
-    """A message, with its event's position in the batch; `head` has the encoded headers, if any."""
-
-    position: int
-    head: bytes
-    body: bytes
+Message = tuple[int, bytes, bytes]
+"""The position of an event in the batch, its encoded headers, if any, and its body."""
 
 
 class Batch(BatchResult):
@@ -43,7 +36,7 @@ class Batch(BatchResult):
             if size > limit:
                 self.settle(index, too_large(size, limit))
             else:
-                yield Message(index, head, body)
+                yield index, head, body
 
 
 def too_large(size: int, limit: int) -> TooLargeError:

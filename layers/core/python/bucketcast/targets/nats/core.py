@@ -36,9 +36,9 @@ class Core:
         put, subject = self.connection.put, self.subject.encode()
         limit, headers = self.connection.max_payload, self.connection.supports_headers
         sent = []
-        for message in batch.messages(limit, headers=headers):
-            put(encode_publish(subject, message.body, message.head))
-            sent.append(message.position)
+        for position, head, body in batch.messages(limit, headers=headers):
+            put(encode_publish(subject, body, head))
+            sent.append(position)
             if len(sent) % PART == 0:
                 await self.connection.write_pending()
         await self.connection.confirm_writes()

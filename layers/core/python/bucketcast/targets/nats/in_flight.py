@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from bucketcast.errors import DeliveryError
-from bucketcast.targets.nats.batch import Batch, Message
+from bucketcast.targets.nats.batch import Batch
 from bucketcast.targets.nats.connection import Connection
 from bucketcast.targets.nats.core import PART
 
-ParseReply = Callable[[bytes, bytes, Message], DeliveryError | None]
+ParseReply = Callable[[bytes, bytes], DeliveryError | None]
 """Returns the failure in the reply to a message, from the reply's data and encoded headers; None
 for an acknowledgement. It must not raise."""
 
@@ -21,7 +21,7 @@ class InFlight:
         self._parse_reply = parse_reply
         self._inbox = connection.new_inbox().encode()
         self._number = 0
-        self._waiting: dict[bytes, tuple[Batch, Message]] = {}
+        self._waiting: dict[bytes, tuple[Batch, int]] = {}
         self._awaited_count = 0
         """The number of waiting messages at which the current wait ends."""
 
@@ -41,11 +41,11 @@ class InFlight:
         """Wait until all messages are settled."""
         await self._wait_until(0)
 
-    def add(self, batch: Batch, message: Message) -> bytes:
-        """Add a message that is about to be sent; return the subject for its reply."""
+    def add(self, batch: Batch, position: int) -> bytes:
+        """Add a message that is about to be sent for an event; return the subject for its reply."""
         self._number += 1
         subject = b"%b.%d" % (self._inbox, self._number)
-        self._waiting[subject] = batch, message
+        self._waiting[subject] = batch, position
         return subject
 
     async def _wait_until(self, count: int) -> None:
@@ -57,7 +57,7 @@ class InFlight:
         waiting = self._waiting.pop(subject, None)
         if waiting is None:  # of two streams with this subject, the second replies too
             return
-        batch, message = waiting
-        batch.settle(message.position, self._parse_reply(data, headers, message))
+        batch, position = waiting
+        batch.settle(position, self._parse_reply(data, headers))
         if len(self._waiting) <= self._awaited_count:
             self._connection.state_changed.set()

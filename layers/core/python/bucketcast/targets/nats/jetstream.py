@@ -7,7 +7,7 @@ from nats import errors
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.targets.nats.answers import ANSWERS
-from bucketcast.targets.nats.batch import Batch, Message
+from bucketcast.targets.nats.batch import Batch
 from bucketcast.targets.nats.connection import Connection, encode_publish
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.in_flight import InFlight
@@ -58,10 +58,10 @@ class JetStream(Core):
 
     async def send(self, batch: Batch) -> None:
         put, subject, in_flight = self.connection.put, self.subject.encode(), self._in_flight
-        for message in batch.messages(self.connection.max_payload, headers=True):
+        for position, head, body in batch.messages(self.connection.max_payload, headers=True):
             await in_flight.wait_for_room()
-            to = b"%b %b" % (subject, in_flight.add(batch, message))
-            put(encode_publish(to, message.body, message.head))
+            to = b"%b %b" % (subject, in_flight.add(batch, position))
+            put(encode_publish(to, body, head))
         await in_flight.wait_for_all()
 
     async def probe(self) -> None:
@@ -105,7 +105,7 @@ class JetStream(Core):
             )
         return found
 
-    def _parse_reply(self, data: bytes, headers: bytes, _: Message) -> DeliveryError | None:
+    def _parse_reply(self, data: bytes, headers: bytes) -> DeliveryError | None:
         if not data and headers and headers.startswith(_NO_RESPONDERS):
             return self._missing_stream()
         try:

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.targets.nats import protobuf
 from bucketcast.targets.nats.answers import ANSWERS
-from bucketcast.targets.nats.batch import Batch, Message
+from bucketcast.targets.nats.batch import Batch
 from bucketcast.targets.nats.connection import NEVER, Connection, encode_publish
 from bucketcast.targets.nats.core import Core
 from bucketcast.targets.nats.in_flight import InFlight
@@ -65,10 +65,10 @@ class Streaming(Core):
         subject = self._publish_subject.encode()
         client_fields, limit = self._client_fields, self.connection.max_payload
         overhead = len(client_fields) + _OVERHEAD
-        for message in batch.messages(limit, headers=False, overhead=overhead):
+        for position, _, body in batch.messages(limit, headers=False, overhead=overhead):
             await in_flight.wait_for_room()
-            inbox = in_flight.add(batch, message)
-            fields = protobuf.encode({2: inbox, 5: message.body})
+            inbox = in_flight.add(batch, position)
+            fields = protobuf.encode({2: inbox, 5: body})
             put(encode_publish(b"%b %b" % (subject, inbox), client_fields + fields))
         await in_flight.wait_for_all()
 
@@ -93,7 +93,7 @@ class Streaming(Core):
             raise NotConnected(reply_fields[error_field].decode(errors="replace"))
         return reply_fields
 
-    def _parse_reply(self, data: bytes, _: bytes, __: Message) -> DeliveryError | None:
+    def _parse_reply(self, data: bytes, _: bytes) -> DeliveryError | None:
         if data[:1] == _ID_TAG and len(data) == 2 + data[1]:  # the message's id alone
             return None
         try:
