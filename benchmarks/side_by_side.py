@@ -1,9 +1,9 @@
 """Ingest and dispatch as fast as cores allow: processes side by side, with nothing to wait for.
 
-Ingest takes S3's messages, 1,000 a batch, asks one rule and sends to one target's queue; dispatch
-is the whole handler, posting to a webhook. AWS and the webhook are an nginx that answers at once.
-Each process does the same work. Events a second a core are those of a second of CPU, nginx's not
-counted. Run: `python -m benchmarks.side_by_side`.
+Ingest takes S3's messages, 1,000 a batch, asks the rules and sends to the queues of one target, and
+of ten; dispatch is the whole handler, posting to a webhook. AWS and the webhook are an nginx that
+answers at once. Each process does the same work. Events a second a core are those of a second of
+CPU, nginx's not counted. Run: `python -m benchmarks.side_by_side`.
 """
 
 import multiprocessing
@@ -18,7 +18,6 @@ import boto3
 
 from benchmarks import events, nginx
 from benchmarks.dispatch import handler, invocation, print_header, records
-from benchmarks.ingest import rules
 from bucketcast.delivery import dead_letters
 from bucketcast.delivery.consumer import Consumer
 from bucketcast.delivery.engine import Engine
@@ -28,7 +27,7 @@ from bucketcast.delivery.queue import Queue
 from bucketcast.ingest.fanout import Fanout
 from bucketcast.ingest.intake import Intake
 from bucketcast.limits import INGEST_CHUNK_BYTES
-from bucketcast.rules import RuleIndex
+from bucketcast.rules import Rule, RuleIndex
 
 EVENTS = 20_000
 BATCH = 1_000
@@ -43,7 +42,7 @@ _work: Callable[[], Figure]
 def main() -> None:
     print_header("part", "processes", "events/s, all together", "events/s a core")
     with nginx.receiver() as settings:
-        for part in (ingest, dispatch):
+        for title, part in PARTS.items():
             for number in PROCESSES:
                 barrier = multiprocessing.Barrier(number)
                 work = partial(_measure, part, settings["endpoint"], barrier)
@@ -51,7 +50,7 @@ def main() -> None:
                     figures = pool.map(_run, range(number), chunksize=1)
                 rate = sum(each for each, _ in figures)
                 core = statistics.mean(each for _, each in figures)
-                print(f"| {part.__name__} | {number} | {rate:,.0f} | {core:,.0f} |", flush=True)
+                print(f"| {title} | {number} | {rate:,.0f} | {core:,.0f} |", flush=True)
 
 
 def _keep(work: Callable[[], Figure]) -> None:
@@ -77,7 +76,7 @@ def _measure(part: Callable[[str], Callable[[], None]], url: str, barrier: Barri
     return statistics.median(rates), statistics.median(cores)
 
 
-def ingest(url: str) -> Callable[[], None]:
+def ingest(url: str, targets: int) -> Callable[[], None]:
     """Return what takes all events from S3's messages to the queue of a target."""
     sqs = boto3.client(
         "sqs",
@@ -86,9 +85,12 @@ def ingest(url: str) -> Callable[[], None]:
         aws_access_key_id="none",
         aws_secret_access_key="none",  # noqa: S106
     )
-    rule = RuleIndex(rules(1))
+    arns = [f"arn:minio:sqs::t{number}:webhook" for number in range(targets)]
+    index = RuleIndex(
+        Rule(bucket=events.BUCKET, arn=arn, events=("s3:ObjectCreated:*",)) for arn in arns
+    )
     fanout = Fanout(f"{url}000000000000/Bucketcast-*", sqs, deployed=lambda _: True)
-    intake = Intake(lambda _: {events.BUCKET: rule}, None, fanout)
+    intake = Intake(lambda _: {events.BUCKET: index}, None, fanout)
     queue = f"{url}000000000000/Bucketcast-ingress"
     dead = partial(dead_letters.write, queue=Queue(f"{queue}-dead", sqs))
     own = Consumer(Queue(queue, sqs), dead)
@@ -113,6 +115,13 @@ def dispatch(url: str) -> Callable[[], None]:
     handle = opened.__enter__()  # its connections end with the process
     records = invocation(events.events(EVENTS))
     return lambda: handle(records)
+
+
+PARTS: dict[str, Callable[[str], Callable[[], None]]] = {
+    "ingest to a target": partial(ingest, targets=1),
+    "ingest to ten targets": partial(ingest, targets=10),
+    "dispatch": dispatch,
+}
 
 
 if __name__ == "__main__":

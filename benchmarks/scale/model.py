@@ -54,7 +54,8 @@ class Hop(NamedTuple):
 
     `batch` messages share a call, of which there are `calls` a second, gathered for `gathering`
     seconds. `full` is the part of what its pollers can carry, more than 1 if they are too few.
-    `takes` returns the seconds of a call with so many messages, at most `most`.
+    `takes` returns the seconds of a call with so many messages, at most `most`. The messages come
+    from so many `senders`, each of which sends at most one in a window.
     """
 
     pollers: int
@@ -64,6 +65,7 @@ class Hop(NamedTuple):
     calls: float
     full: float
     takes: Callable[[float], float]
+    senders: float = math.inf
 
     @property
     def busy(self) -> float:
@@ -177,9 +179,11 @@ def _delays_gathered(hop: Hop) -> Iterator[tuple[float, float]]:
 def _size(hop: Hop, quantile: float, more: float = 1.0) -> float:
     """Return a quantile of the messages of a call, if so many times as many come as on average."""
     if hop.gathering:
-        # Of a Poisson distribution, by the first two terms of Cornish and Fisher.
+        # Of a binomial distribution, by the first two terms of Cornish and Fisher.
         mean, normal = (hop.batch - 1) * more, NORMAL.inv_cdf(quantile)
-        size = 1 + max(0.0, mean + math.sqrt(mean) * normal + (normal**2 - 1) / 6)
+        part = min(mean / hop.senders, 1.0)
+        spread, skew = math.sqrt(mean * (1 - part)) * normal, (1 - 2 * part) * (normal**2 - 1) / 6
+        size = 1 + max(0.0, mean + spread + skew)
     else:
         # Polls begin by chance, so what comes between two is spread as the times between them.
         size = max(1.0, -hop.batch * math.log(1 - quantile))
@@ -215,7 +219,7 @@ def _dispatch(case: Case, ingest: Hop, pollers: int) -> Hop:
         case.window,
         most,
         lambda batch: dispatch_seconds(batch * ingest.batch),
-    )
+    )._replace(senders=ingest.pollers)
 
 
 def _pollers(of: Callable[[int], Hop], least: int) -> int:

@@ -20,9 +20,9 @@ from bucketcast.limits import INGEST_MEMORY_MB, LISTEN_MEMORY_MB, LISTEN_SECONDS
 from bucketcast.state.counters import STEP_SECONDS
 from bucketcast.topics.address import KINDS
 
-CORE_SECONDS: Final = {"ingest": 11e-6, "pack": 2.2e-6, "webhook": 15.3e-6}
-"""CPU of an event on a core of the machine of `benchmarks/README.md`: to read and match it, to pack
-it for a target, and to send it to a webhook, which takes most."""
+CORE_SECONDS: Final = {"ingest": 26e-6, "pack": 3e-6, "webhook": 19.5e-6}
+"""CPU of an event on a core, by `benchmarks.side_by_side`: to receive and match it, to send it to a
+target's queue, and from there to a webhook, which takes most."""
 SLOWER: Final = 2 * 1_769 / INGEST_MEMORY_MB
 """A vCPU is taken for half of such a core, and a function has one with 1,769 MB:
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html"""
