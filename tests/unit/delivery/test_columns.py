@@ -10,14 +10,7 @@ from bucketcast import sources
 from bucketcast.delivery.columns import decode, encode
 from bucketcast.event import Event
 from bucketcast.event.form import Form
-from tests.unit.samples import RECORDED, event, message, record, told
-
-RECORDINGS = [
-    found
-    for path in sorted(RECORDED.glob("*/*.json"))
-    if path.parent.name in ("s3", "minio", "eventbridge", "cloudtrail")
-    for found in sources.events(path.read_text(encoding="utf-8").strip())
-]
+from tests.unit.samples import event, message, record, told
 
 
 def reopened(events: list[Event]) -> list[Event]:
@@ -32,10 +25,6 @@ def parsed(*records: dict[str, Any], **style: Any) -> list[Event]:
 
 def forms(events: list[Event]) -> int:
     return len({id(one.stored) for one in reopened(events) if isinstance(one.stored, Form)})
-
-
-def test_recorded_events_come_back() -> None:
-    assert [*map(told, reopened(RECORDINGS * 2))] == [*map(told, RECORDINGS * 2)]
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(

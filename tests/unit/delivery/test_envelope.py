@@ -107,11 +107,6 @@ def test_message_that_is_cut_short_is_refused() -> None:
         unpack(json.dumps(body))
 
 
-def test_one_event_a_message_where_order_counts() -> None:
-    packed = list(pack(deliveries(3), max_events=1))
-    assert [(each.start, each.stop) for each in packed] == [(0, 1), (1, 2), (2, 3)]
-
-
 def test_events_that_do_not_compress_are_split() -> None:
     made = [
         Delivery("rule", event(f"k{n}", stored=msgspec.Raw(noise(60_000 + n)))) for n in range(40)

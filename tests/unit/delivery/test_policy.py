@@ -1,33 +1,25 @@
 """When a message is tried again, and when it is given up: row by row of `delivery.policy`."""
 
 import json
-from typing import Any
 
 import pytest
 
 from bucketcast.delivery.breaker import Outage
-from bucketcast.delivery.messages import Outcome
 from bucketcast.delivery.messages import message as of_record
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.delivery.queue import Outgoing
 from bucketcast.errors import (
-    DeliveryError,
-    NotConnected,
     Retryable,
-    Unavailable,
 )
 from bucketcast.limits import (
     DAY_MS,
     LONGEST_DELAY_SECONDS,
     LONGEST_PAUSE_IN_ORDER_SECONDS,
     LONGEST_PAUSE_SECONDS,
-    MAX_RECEIVES,
-    RETENTION_DAYS,
     TERM_MS,
 )
 from tests.unit.delivery.bench import (
     IN_ORDER,
-    NEW,
     NOW,
     PLAIN,
     Bench,
@@ -41,67 +33,33 @@ from tests.unit.samples import sqs_record
 BUSY = Retryable("503")
 
 
-class Run:
-    """A bench whose queue has a clock, in ms: what is sent comes when its delay is over."""
-
-    def __init__(self, policy: Policy, **errors: Any) -> None:
-        self.bench = Bench(only(errors), policy)
-        self.now = NOW
-        self.waiting: list[tuple[int, Outgoing]] = []
-        self.times: list[float] = []
-        self.outcomes: list[Outcome] = []
-
-    def give(self, keys: str, history: History = NEW) -> None:
-        body = message("", keys, created=NOW).body
-        self.waiting.append((NOW, Outgoing(body, history=history)))
-
-    def step(self) -> None:
-        due = [one for when, one in self.waiting if when <= self.now]
-        self.waiting = [each for each in self.waiting if each[0] > self.now]
-        self.bench.queue.sent = due
-        sent = len(self.bench.target.batches)
-        self.outcomes.append(self.bench(*self.bench.again(sent=self.now), now=self.now))
-        self.times += [(self.now - NOW) / 1_000] * (len(self.bench.target.batches) - sent)
-        for one in self.bench.queue.sent:
-            assert one.delay <= LONGEST_DELAY_SECONDS
-            self.waiting.append((self.now + one.delay * 1_000, one))
-
-    def to_the_end(self, most: int = 50) -> None:
-        for _ in range(most):
-            if not self.waiting:
-                return
-            self.now = max(self.now, min(when for when, _ in self.waiting))
-            self.step()
-        pytest.fail("it does not end")
-
-
 # Retries and time to live
 
 
 def test_max_retries_of_two_are_three_tries() -> None:
-    run = Run(Policy(retries=2, pause=0), a=BUSY)
-    run.give("ab")
-    run.to_the_end()
-    assert run.bench.target.batches == [["a", "b"], ["a"], ["a"]]
-    assert run.bench.queue.reasons == ["503 (max_retries of 2: 3 tries failed)"]
-    assert run.bench.queue.dead[0].error == "Retryable"
-    assert sum(each.delivered for each in run.outcomes) == 1
+    bench = Bench(only({"a": BUSY}), Policy(retries=2, pause=0))
+    bench(message("1", "ab", failed(1)))
+    bench(*bench.again())
+    assert bench.target.batches == [["a", "b"], ["a"]]
+    assert bench.queue.reasons == ["503 (max_retries of 2: 3 tries failed)"]
+    assert bench.queue.dead[0].error == "Retryable"
 
 
 def test_a_pause_is_kept_though_sqs_delays_no_message_so_long() -> None:
-    run = Run(Policy(retries=2, pause=4_000), a=BUSY)
-    run.give("a")
-    run.to_the_end()
-    assert run.times == [0, 4_000, 8_000]
+    bench = Bench(everything(BUSY), Policy(pause=4_000))
+    bench(message("1", "a"))
+    for seconds, tries in ((900, 1), (3_999, 1), (4_000, 2)):
+        assert bench.queue.sent[0].delay <= LONGEST_DELAY_SECONDS
+        bench(*bench.again(), now=NOW + seconds * 1_000)
+        assert len(bench.target.batches) == tries
 
 
 def test_a_pause_that_never_ends_ends_with_the_term() -> None:
-    run = Run(Policy(pause=2**31 - 1), a=BUSY)
-    run.give("a")
-    run.to_the_end(3_000)
-    assert run.times == [0]
-    assert run.now - NOW - TERM_MS < 2 * LONGEST_DELAY_SECONDS * 1_000
-    assert run.bench.queue.reasons == ["503 (given up after 13 days and 1 tries)"]
+    bench = Bench(everything(BUSY), Policy(pause=2**31 - 1))
+    for now in (NOW, NOW + DAY_MS, NOW + TERM_MS):
+        bench(*(bench.again() or [message("1", "a")]), now=now)
+    assert bench.target.batches == [["a"]]
+    assert bench.queue.reasons == ["503 (given up after 13 days and 1 tries)"]
 
 
 def test_long_pauses_are_sent_again_ten_at_a_time() -> None:
@@ -115,12 +73,12 @@ def test_long_pauses_are_sent_again_ten_at_a_time() -> None:
 
 
 def test_time_to_live_counts_from_the_event_and_ends_it_in_time() -> None:
-    run = Run(Policy(time_to_live=10, pause=4), a=BUSY)
-    run.give("a")
-    run.to_the_end()
-    assert run.times == [0, 4, 8]
-    assert 10_000 < run.now - NOW <= 12_000
-    assert run.bench.queue.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
+    bench = Bench(everything(BUSY), Policy(time_to_live=10, pause=4))
+    bench(message("1", "a", failed(2), created=NOW - 8_000))
+    assert bench.queue.sent[0].delay == 3
+    bench(*bench.again(), now=NOW + 3_000)
+    assert bench.target.batches == [["a"]]
+    assert bench.queue.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
 
 
 def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
@@ -131,11 +89,6 @@ def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
 
 
 # Once, and redriven
-
-
-def test_a_redrive_of_a_dead_letter_begins_a_term_for_the_same() -> None:
-    known = failed(9, to="arn", topic="t", not_before=5)
-    assert known.for_redrive(7) == History(created=7, to="arn", topic="t", redriven=True)
 
 
 # Pauses
@@ -169,24 +122,6 @@ def test_in_order_a_pause_of_the_target_adds_no_receives(policy: Policy) -> None
     bench.store.outage = Outage(0, 0, paused=NOW)
     bench(message("1", "a", sent=NOW - DAY_MS))
     assert bench.queue.pauses == {"receipt of 1": LONGEST_PAUSE_IN_ORDER_SECONDS}
-
-
-@pytest.mark.parametrize("error", [NotConnected("refused"), Unavailable("no answer")])
-@pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])
-def test_in_order_the_receives_that_sqs_counts_to_last_for_the_term(
-    policy: Policy, error: DeliveryError
-) -> None:
-    """What would be moved by SQS has no reason with it."""
-    bench = Bench(everything(error), policy)
-    now = NOW
-    for receives in range(1, MAX_RECEIVES - 20):  # some are for a function that crashes
-        bench.store.outage = None
-        bench(message("1", "a", sent=NOW, receives=receives), now=now)
-        if bench.queue.dead:
-            break
-        now += bench.queue.pauses["receipt of 1"] * 1_000
-    assert bench.queue.dead_keys == ["a"]
-    assert now - NOW < RETENTION_DAYS * DAY_MS
 
 
 # The history that a message carries

@@ -8,7 +8,7 @@ from bucketcast.delivery.breaker import Breaker, LocalStore, Outage
 from bucketcast.delivery.connection import Connection
 from bucketcast.delivery.engine import Engine
 from bucketcast.delivery.policy import History, Policy
-from bucketcast.delivery.sender import Absent, Gone, Sender
+from bucketcast.delivery.sender import Gone, Sender
 from bucketcast.errors import (
     BreakerOpen,
     DeliveryError,
@@ -104,22 +104,7 @@ def test_where_tries_are_limited_what_was_not_sent_comes_back_soon(pause: int | 
     assert max(back.delay for back in bench.queue.sent) <= 2
 
 
-def test_lost_connection_keeps_the_events_that_arrived() -> None:
-    bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
-    outcome = bench(message("1", "abc"), message("2", "d"))
-    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"], ["d"]], (2, 2, 0))
-    assert (bench.queue.back, outcome.waiting, bench.target.closed) == ([["b", "c"]], 0, 1)
-
-
 # Logins
-
-
-def test_secret_is_fetched_again_once() -> None:
-    bench = Bench(everything(PASSWORD))
-    outcome = bench(message("1", "ab"))
-    assert bench.connections == [False, True]
-    assert bench.target.batches == [["a", "b"]] * 2
-    assert (counts(outcome), outcome.reason) == ((0, 2, 0), PASSWORD)
 
 
 @pytest.mark.parametrize(
@@ -184,18 +169,6 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     outcome = engine([message("1", "a")], PLAIN, now=NOW, remaining=lambda: 900.0)
     assert (outcome.retried, queue.back) == (1, [["a"]])
     assert str(outcome.reason) == "the secret 'db' cannot be read"
-
-
-@pytest.mark.parametrize("others", [{}, {"a": Rejected("never")}, {"a": Retryable("busy")}])
-def test_a_login_that_is_refused_for_one_event_only_stops_no_other(
-    others: dict[str, Rejected | Retryable],
-) -> None:
-    """A firewall that dislikes one event answers 403 too."""
-    bench = Bench(only({"b": NotAuthorized("forbidden"), **others}))
-    outcome = bench(message("1", "abc"))
-    assert bench.target.batches == [["a", "b", "c"]]
-    assert outcome.delivered == 2 - len(others)
-    assert bench.store.read() == WELL
 
 
 # A batch refused whole
@@ -263,18 +236,6 @@ def test_all_functions_of_a_wrong_target_bury_few_events(policy: Policy) -> None
     assert 0 < len(dead) < UNTRUSTED_REFUSALS
 
 
-@pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
-def test_a_target_that_took_an_event_is_believed_by_new_functions(policy: Policy) -> None:
-    """A new function blocked a queue in order by twenty bad events, for two weeks."""
-    bad = "bcdefghijklmnopqrstuvw"
-    old = Bench(only({}), policy)
-    assert old(message("1", "a")).delivered == 1
-    new = Bench(only(dict.fromkeys(bad, REFUSED)), policy, store=old.store)
-    outcome = new(*(message(key, key) for key in [*bad, "z"]))
-    assert counts(outcome) == (1, 0, 22)
-    assert new.store.read() == WELL
-
-
 def test_one_refused_event_says_nothing_of_new_settings() -> None:
     """It kept a queue in order blocked, as the target's outage was that of the old ones."""
     store = LocalStore()
@@ -314,19 +275,6 @@ def test_second_part_is_sent_within_the_shortest_timeout() -> None:
 
 
 # Targets that are not there
-
-
-@pytest.mark.parametrize("policy", [PLAIN, IN_ORDER])
-def test_messages_of_a_target_that_is_off_wait_without_a_term(
-    policy: Policy,
-) -> None:
-    queue = FakeQueue(in_order=policy.in_order)
-    engine = Engine(queue, Absent("it is off"))
-    outcome = engine([message("1", "ab")], policy, now=NOW, remaining=lambda: 900.0)
-    assert outcome.waiting == 2
-    assert outcome.stay == (["1"] if policy.in_order else [])
-    for one in queue.sent:
-        assert (one.history.since, one.history.tries, one.history.failed) == (SENT, 0, False)
 
 
 def test_messages_of_a_target_that_will_not_come_back_are_given_up() -> None:

@@ -1,6 +1,5 @@
 """Events that were not delivered: dead-lettered alone, or sent back with their like."""
 
-import json
 from typing import Any
 
 import pytest
@@ -33,16 +32,6 @@ def test_rejected_event_is_dead_lettered_alone() -> None:
     (dead,) = bench.queue.dead
     assert (keys_in(dead.body), dead.error, dead.reason) == (["b"], "Rejected", "too long")
     assert unpack(dead.body)[0].created == SENT
-
-
-def test_rejected_event_without_a_dead_letter_is_tried_again() -> None:
-    bench = Bench(only({"b": Rejected("too long")}))
-    bench.queue.no_dead = True
-    outcome = bench(message("1", "ab"), message("2", "c"))
-    assert (outcome.stay, counts(outcome), bench.queue.back) == ([], (2, 1, 0), [["b"]])
-    bench.queue.no_dead = False
-    assert bench(*bench.again()).dead == 1
-    assert bench.queue.reasons == ["too long"]
 
 
 def test_events_at_their_end_without_a_dead_letter_keep_their_reasons() -> None:
@@ -96,34 +85,9 @@ def test_failed_and_untried_events_wait_apart(order: int) -> None:
     assert (histories["b"].since, histories["b"].failed) == (SENT, True)
 
 
-@pytest.mark.parametrize("given", [{"created": 10**400}, {"created": -1}, {"since": 1 << 60}])
-def test_foreign_history_is_ignored(given: dict[str, int]) -> None:
-    bench = Bench(everything(BUSY), Policy(time_to_live=60))
-    history = History.read(json.dumps(given))
-    assert bench(message("1", "a", history), message("2", "b")).retried == 2
-    assert [sent.history.since for sent in bench.queue.sent] == [SENT]
-
-
 def test_a_foreign_pause_of_years_is_not_kept() -> None:
     bench = Bench()
     assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
-
-
-def test_once_a_redriven_event_is_tried_once() -> None:
-    bench = Bench(everything(BUSY), Policy(once=True))
-    assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
-
-
-def test_each_merged_event_keeps_its_own_reason() -> None:
-    bench = Bench(only({"a": Retryable("disk full"), "b": Retryable("locked")}))
-    bench(message("1", "ab"))
-    (again,) = bench.again()
-    old = again._replace(sent=SENT, history=again.history._replace(since=NOW - TERM_MS - 1))
-    bench(old)
-    assert bench.queue.reasons == [
-        "disk full (given up after 13 days and 1 tries)",
-        "locked (given up after 13 days and 1 tries)",
-    ]
 
 
 def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:

@@ -7,18 +7,15 @@ import pytest
 from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.messages import Message
-from bucketcast.delivery.policy import CRASHED, NO_ANSWER, History, Policy
+from bucketcast.delivery.policy import CRASHED, NO_ANSWER, Policy
 from bucketcast.limits import RENEW_AFTER_RECEIVES, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
-    BUSY,
-    GONE,
     IN_ORDER,
     NOW,
     SENT,
     Bench,
     counts,
-    everything,
     failed,
     message,
 )
@@ -73,29 +70,6 @@ def test_a_message_of_a_newer_release_is_at_last_dead_lettered(body: str, policy
     assert (outcome.stay, outcome.dead, bench.queue.sent) == ([], 1, [])
     (dead,) = bench.queue.dead
     assert (dead.body, "this release reads version 1" in dead.reason) == (body, True)
-
-
-@pytest.mark.parametrize(
-    ("sent", "history", "dead_lettered"),
-    [
-        (NOW - TERM_MS - 1, History(), True),
-        (NOW - TERM_MS, History(), False),
-        (SENT, History(NOW - TERM_MS - 1, 7), True),
-        (SENT, History(NOW - TERM_MS, 7), False),
-        # It only waited so far: its term begins with its first try.
-        (SENT, History(NOW - TERM_MS - 1), False),
-        # Longer ago than SQS keeps anything: it was moved, by whatever way.
-        (SENT, History(NOW - 2 * TERM_MS, 7), False),
-    ],
-)
-def test_event_past_its_term_is_dead_lettered_with_its_last_reason(
-    sent: int, history: History, *, dead_lettered: bool
-) -> None:
-    bench = Bench(everything(GONE))
-    outcome = bench(message("1", "a", history, sent=sent))
-    assert (bench.target.batches, str(outcome.reason)[:7]) == ([["a"]], "refused")
-    assert bench.queue.dead_keys == (["a"] if dead_lettered else [])
-    assert bench.queue.back == ([] if dead_lettered else [["a"]])
 
 
 def test_expired_message_is_dead_lettered_untried_with_its_reason() -> None:
@@ -180,14 +154,6 @@ def test_given_up_events_are_dead_lettered_and_reported_per_chunk() -> None:
     )
     assert (outcome.dead, dead_lettered) == (30, [10, 5, 10, 5])
     assert reported == [15, 15, 0]
-
-
-def test_queue_that_takes_nothing_is_called_once() -> None:
-    bench = Bench(everything(BUSY))
-    bench.queue.full = True
-    hour = 3_600_000
-    messages = [message(str(n), [f"{n}"], failed(since=SENT - n * hour)) for n in range(100)]
-    assert (len(bench(*messages).stay), bench.queue.calls) == (100, [10])
 
 
 def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> None:

@@ -20,21 +20,6 @@ def test_sequencer_is_padded_on_the_left(sequencer: str, text: str) -> None:
     assert padded(sequencer) == text
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later"),
-    [
-        ("9", "A"),
-        ("FF", "100"),
-        ("0055AED6DCD90281E5", "55aed6dcd90281e6"),
-        ("000000000000000000FF", "0100"),
-    ],
-)
-def test_sequencers_compare_as_numbers(earlier: str, later: str) -> None:
-    first = event(sequencer=earlier, time="2026-03-14T10:00:00.000Z")
-    second = event(sequencer=later, time="2026-03-14T09:00:00.000Z")
-    assert first.order < second.order
-
-
 def test_time_decides_between_equal_sequencers() -> None:
     put = event(sequencer="00AB", time="2026-03-14T09:00:00.000Z")
     tagged = event(sequencer="ab", time="2026-03-14T09:00:00.001Z")

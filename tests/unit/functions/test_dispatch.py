@@ -34,6 +34,7 @@ from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
+from tests.awslambda.function import variables_of
 from tests.unit.samples import RELEASED, TIME, event, lambda_context, received, sqs_record
 
 if TYPE_CHECKING:
@@ -114,15 +115,7 @@ def body(*keys: str) -> str:
 def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
     secrets.forget()
     Fake.sent, Fake.errors = [], {}
-    first = {
-        "BUCKETCAST_KIND": "webhook",
-        "BUCKETCAST_ID": "x",
-        "BUCKETCAST_SETTINGS": "{}",
-        "BUCKETCAST_QUEUE_URL": "own",
-        "BUCKETCAST_DEAD_QUEUE_URL": "dead",
-        "POWERTOOLS_SERVICE_NAME": "dispatch",
-    }
-    for name, text in first.items():
+    for name, text in variables_of("dispatch", "webhook").items():
         monkeypatch.setenv(name, text)
     module = import_module("functions.dispatch.handler")
     return Dispatch(module, sqs)
@@ -160,17 +153,6 @@ def test_what_release_1_0_0_left_in_the_queue_is_sent_once(
     assert [each.event.key for each in unpack(back["Body"])] == ["photos/0002.jpg"]
     assert History.read(back["texts"][ATTRIBUTE]).tries == 3
     assert received(dispatch.sqs, dispatch.dead) == []
-
-
-def test_outcome_is_counted_by_target(
-    dispatch: Dispatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Fake.errors = {"b": Rejected("too long"), "c": Retryable("busy")}
-    dispatch(body("a", "b"), body("c"))
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (counts,) = [line for line in lines if "_aws" in line]
-    assert counts["target"] == ARN
-    assert [counts[f"Events{each}"] for each in ("Delivered", "Retried", "Dead")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -221,15 +203,17 @@ def test_a_long_wait_is_written_before_anything_is_sent(
     assert {line["queue"] for line in lines if "OldestEventAge" in line} <= {QUEUE}
 
 
-def test_latency_is_measured_of_delivered_events(
+def test_outcome_and_latency_are_measured_by_target(
     dispatch: Dispatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = datetime.fromisoformat(TIME).timestamp()
     monkeypatch.setattr("time.time", lambda: put + 2)
-    Fake.errors = {"c": Retryable("busy")}
-    dispatch(body("a", "b", "c"))
+    Fake.errors = {"c": Retryable("busy"), "d": Rejected("too long")}
+    dispatch(body("a", "b", "c", "d"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (metric,) = [line for line in lines if "_aws" in line]
+    assert metric["target"] == ARN
+    assert [metric[f"Events{each}"] for each in ("Delivered", "Retried", "Dead")] == [2, 1, 1]
     latency = metric["DeliveryLatency"]
     assert (latency["Counts"], latency["Count"]) == ([2], 2)
     assert latency["Values"] == [pytest.approx(2_000, rel=0.12)]

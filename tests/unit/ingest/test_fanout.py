@@ -109,14 +109,6 @@ def test_events_for_the_shared_queue_of_a_removed_kind_go_nowhere(sqs: "SQSClien
     assert sender.take_skipped() == {HOOK: 1}
 
 
-def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
-    url = made_queue(sqs, "My-own-stack-postgres-_")
-    ingress = sqs.create_queue(QueueName="My-own-stack-ingress")["QueueUrl"]
-    sender = Fanout(f"{ingress.removesuffix('ingress')}*", sqs, deployed={HOOK}.__contains__)
-    assert send(sender, "arn:minio:sqs::_:postgresql", batch("a")) == []
-    assert keys(received(sqs, url)) == [["a"]]
-
-
 def test_event_that_fits_nowhere_is_given_up_and_its_neighbours_go(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
     box = batch("a", "large", "b")

@@ -49,25 +49,6 @@ def put(key: str, bucket: str = "uploads") -> Mapping[str, object]:
     return record(key, s3__bucket__name=bucket)
 
 
-def test_events_go_where_the_rules_of_their_buckets_send_them() -> None:
-    hook, table, other = rule(), rule(arn=TABLE, prefix="in/"), rule("photos", TABLE)
-    rulebook = Rulebook(hook, table, other)
-    routed = route(
-        [
-            ("1", message(put("in/a"), put("b"))),
-            ("2", message(put("in/c", "photos"))),
-            ("3", message(put("in/d", "nobody"))),
-        ],
-        rulebook,
-    )
-    assert {arn: contents(box) for arn, box in batches(routed).items()} == {
-        HOOK: [("in/a", hook.id, "1"), ("b", hook.id, "1")],
-        TABLE: [("in/a", table.id, "1"), ("in/c", other.id, "2")],
-    }
-    assert len(routed.matches) == 4
-    assert rulebook.requested == [frozenset({"uploads", "photos", "nobody"})]
-
-
 def test_a_bucket_with_unreadable_rules_blocks_only_its_own_events() -> None:
     rulebook = Rulebook(rule(), rule("photos"))
     rulebook.indexes["photos"] = UnreadableRules("why")
@@ -170,12 +151,6 @@ def test_objects_are_read_once_a_batch_and_only_for_rules_that_need_it() -> None
         HOOK: ["in/a"],
         TABLE: ["in/a", "out", "in/b"],
     }
-
-
-def test_target_gets_its_facts_also_if_its_rule_needs_others() -> None:
-    facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
-    route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
-    assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
 
 
 @pytest.mark.parametrize(

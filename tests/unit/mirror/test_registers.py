@@ -16,25 +16,6 @@ TAGGING = "s3:ObjectCreated:PutTagging"
 EARLY, LATE = "2026-03-14T09:00:00.000Z", "2026-03-14T10:00:00.000Z"
 
 
-@pytest.mark.parametrize(
-    ("creation", "version"),
-    [
-        (event(), "null"),
-        (event(version_id="v1"), "v1"),
-        (event(version_id=""), "null"),
-        (event(name="s3:ObjectCreated:Copy"), "null"),
-        (event(name="s3:ObjectCreated:Post"), "null"),
-        (event(name="s3:ObjectCreated:CompleteMultipartUpload"), "null"),
-        (event(name="s3:ObjectCreated:OfTomorrow"), "null"),
-    ],
-)
-def test_creation_is_a_put(creation: Event, version: str) -> None:
-    (entry,) = fold([creation])
-    assert (entry.register, entry.version, entry.indexes) == (Register.PUT, version, [0])
-    assert (entry.key, entry.event) == ("uploads/photos/cat.jpg", creation)
-    assert (entry.sequencer, entry.time) == creation.order
-
-
 def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
     (entry,) = fold([event(sequencer="", time=LATE)])
     assert (entry.register, entry.sequencer) == (Register.PUT, "0" * 32)
@@ -120,37 +101,10 @@ def test_some_indexes_can_be_left_out() -> None:
     assert (entry.event.size, entry.indexes) == (2, [1])
 
 
-def test_the_newest_put_of_a_key_covers_all() -> None:
-    (entry,) = fold([event(sequencer="2"), event(sequencer="10"), event(sequencer="9")])
-    assert entry.event.sequencer == "10"
-    assert entry.indexes == [0, 1, 2]
-
-
 def test_the_first_of_two_events_with_the_same_order_wins() -> None:
     (entry,) = fold([event(size=1), event(size=2)])
     assert entry.event.size == 1
     assert entry.indexes == [0, 1]
-
-
-def test_newest_overlay_of_a_version_is_the_latest() -> None:
-    """MinIO's tagging repeats the sequencer of the object, its legal hold has a new one."""
-    put_hold = "s3:ObjectCreated:PutLegalHold"
-    (entry,) = fold(
-        [event(name=TAGGING, time=LATE), event(name=put_hold, sequencer="9", time=EARLY)]
-    )
-    assert (entry.event.name, entry.indexes) == (TAGGING, [0, 1])
-    v1, v2 = fold([event(name=put_hold, version_id="v2"), event(name=TAGGING, version_id="v1")])
-    assert (v1.version, v2.version) == ("v1", "v2")
-
-
-def test_removals_of_versions_do_not_hide_each_other() -> None:
-    batch = [
-        event(name=DELETE, version_id=version, sequencer="5") for version in ("v2", "v1", "v2")
-    ]
-    assert [(entry.version, entry.indexes) for entry in fold(batch)] == [
-        ("v1", [1]),
-        ("v2", [0, 2]),
-    ]
 
 
 def test_entries_are_sorted_so_that_all_writers_lock_in_one_order() -> None:

@@ -5,8 +5,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bucketcast import targets
 from bucketcast.errors import ConfigErrors
@@ -24,7 +22,6 @@ from bucketcast.settings.types import (
     Url,
     WholeSeconds,
     choice,
-    duration,
 )
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
@@ -212,12 +209,6 @@ def test_every_default_and_example_of_a_target_would_be_accepted(kind: str) -> N
         assert each.help[0].islower() or each.help.startswith(("TLS", "ACL"))
         for text in filter(None, (each.default, each.example)):
             each.parse(text)
-
-
-@given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
-def test_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int, millis: int) -> None:
-    found = duration(f"{hours}h{minutes}m{seconds}s{millis}ms")
-    assert found == pytest.approx(hours * 3600 + minutes * 60 + seconds + millis / 1000)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,29 +77,6 @@ def test_missing_size_in_minios_record_is_0() -> None:
     assert event.size == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("object-removed-delete", {"name": "s3:ObjectRemoved:Delete", "size": None, "etag": None}),
-        ("object-accessed-get", {"name": "s3:ObjectAccessed:Get"}),
-        ("object-created-put-key-space", {"key": "a b+c.txt"}),
-        ("object-created-put-tagging", {"name": "s3:ObjectCreated:PutTagging"}),
-        ("object-restore-post", {"name": "s3:ObjectRestore:Post", "request_id": ""}),
-        ("scanner-many-versions", {"name": "s3:Scanner:ManyVersions", "key": "v/many.txt"}),
-        ("listen-bucket-created", {"name": "s3:BucketCreated:*", "key": ""}),
-        (
-            "versioned-object-removed-delete-marker-created",
-            {"name": "s3:ObjectRemoved:DeleteMarkerCreated", "size": None},
-        ),
-    ],
-)
-def test_captured_bodies_of_minio_are_read(name: str, expected: dict[str, Any]) -> None:
-    event = only(f"minio/{name}")
-    if "key" in expected and name.endswith("space"):
-        expected = {"key": json.loads(recorded(f"minio/{name}"))["Key"].partition("/")[2]}
-    assert_fields(event, **expected)
-
-
 def test_a_notification_of_sns_is_unwrapped() -> None:
     (wrapped,), (bare,) = map(sources.events, map(recorded, ("sns/notification", "s3/put-2.1")))
     assert json.loads(bytes(wrapped.record)) == json.loads(bytes(bare.record))

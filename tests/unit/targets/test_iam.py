@@ -163,12 +163,6 @@ def test_conflicting_options_are_refused(
     assert (key, problem) in errors(kind, **changed)
 
 
-@pytest.mark.parametrize("kind", ["postgres", "mysql"])
-def test_a_login_without_password_is_not_deprecated(kind: str) -> None:
-    target = targets.load(kind)
-    assert target.notes(read(target.Settings, RIGHT[kind])) == []
-
-
 @pytest.mark.parametrize("kind", ["redis", "kafka"])
 def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
     functions = {**DYNAMIC.functions, kind: "f"}

@@ -81,12 +81,6 @@ def test_length_is_encoded_in_seven_bits_per_byte(size: int, length: bytes) -> N
     assert encode(258, event(), body) == b"\x32" + length + b"\x00\x01t\x01\x02" + body
 
 
-@pytest.mark.parametrize("url", ["wss://h/a b", "ws://h/\x7f", "tcp://h h", "wss://ü/mqtt"])
-def test_broker_url_must_be_ascii_without_spaces(url: str) -> None:
-    with pytest.raises(ValueError, match="a URL in ASCII, without spaces"):
-        parse(url)
-
-
 def test_host_header_omits_the_default_port() -> None:
     names = {
         "wss://h/mqtt": "h",
@@ -165,20 +159,6 @@ def connection(*answers: bytes, in_flight: int = 20, packet: int = protocol.LARG
 
 def outcomes(failures: dict[int, DeliveryError]) -> dict[int, type[DeliveryError]]:
     return {index: type(error) for index, error in failures.items()}
-
-
-def test_refused_event_fails_alone() -> None:
-    batch = batch_of(4)
-    answers = (
-        PUBACK + b"\x00\x01",
-        b"\x40\x03\x00\x02\x97",
-        PUBACK + b"\x00\x03",
-        PUBACK + b"\x00\x04",
-    )
-    batch.send(connection(*answers, in_flight=1), 1, soon())
-    assert batch.unconfirmed == set()
-    assert outcomes(batch.failures) == {1: Throttled}
-    assert "quota exceeded (0x97)" in str(batch.failures[1])
 
 
 def test_qos_2_is_confirmed_by_the_last_step_only() -> None:

@@ -38,11 +38,6 @@ def test_a_dsn_is_parsed(dsn: str, expected: tuple[str, str, str, int, str] | No
     assert read(dsn) == (expected or ("u", password, "h", 3306, "d"))
 
 
-@pytest.mark.parametrize("dsn", ["u:p@tcp(h)/d", "u:p@tcp(h)/d?"])
-def test_a_dsn_without_parameters_has_the_defaults(dsn: str) -> None:
-    assert parse(dsn) == Dsn(user="u", password="p", host="h", database="d")
-
-
 @pytest.mark.parametrize(
     "query",
     [

@@ -258,13 +258,6 @@ def test_a_password_that_is_not_percent_encoded_is_refused_and_hidden(
     assert "xyz" not in str(refused.value)
 
 
-def test_an_invalid_topic_is_reported_with_what_is_allowed() -> None:
-    made = target("nsq", {"topic": "a/b"})
-    ((key, problem, allowed),) = made.check(made.settings)
-    assert (key, problem) == ("topic", "found 'a/b'")
-    assert "1 to 64 of a-z, A-Z, 0-9" in allowed
-
-
 @pytest.mark.parametrize(
     ("kind", "texts", "where"),
     [

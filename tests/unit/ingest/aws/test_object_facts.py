@@ -289,15 +289,6 @@ def test_default_values_are_no_headers() -> None:
     assert replicated == {"X-Amz-Replication-Status": "COMPLETED"}
 
 
-def test_a_read_logged_by_cloudtrail_gets_size_and_etag(bucket: "S3Client") -> None:
-    put(bucket, "a", b"123")
-    read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail", time=LATER)
-    (enriched,) = look(objects(bucket), [(read, Fact.HEAD)])
-    assert enriched is not None
-    assert (enriched.size, enriched.etag) == (3, "202cb962ac59075b964b07152d234b70")
-    assert enriched.id == read.id
-
-
 @pytest.mark.parametrize(
     ("more", "fact"),
     [

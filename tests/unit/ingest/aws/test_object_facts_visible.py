@@ -81,10 +81,6 @@ def test_a_removed_marker_shows_the_object_again(bucket: "S3Client") -> None:
     assert found.version_id == version
 
 
-def test_a_key_without_versions_shows_nothing(bucket: "S3Client") -> None:
-    assert seen(bucket, removal("v1")) is None
-
-
 @pytest.mark.parametrize(
     ("change", "reads"),
     [
