@@ -1,7 +1,6 @@
 """The messages of a queue, and the outcome of a batch of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -150,22 +149,21 @@ class Work(Protocol):
         """Do the work."""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """The counts of events, and the ids of the messages that `stay` in the queue.
 
     `waiting` events were not tried: nothing is sent now, or there was no time. `oldest` is the
     seconds that the oldest message has waited. `outcomes` are those of the current chunk.
     """
 
-    stay: list[str] = field(default_factory=list)
+    stay: list[str] = msgspec.field(default_factory=list)
     delivered: int = 0
     retried: int = 0
     dead: int = 0
     waiting: int = 0
     reason: DeliveryError | None = None
-    oldest: float = field(default=0.0, compare=False)
-    outcomes: Outcomes = field(default_factory=Outcomes, compare=False)
+    oldest: float = 0.0
+    outcomes: Outcomes = msgspec.field(default_factory=Outcomes)
 
     def take_outcomes(self) -> Outcomes:
         """Return the outcomes since the last call."""
@@ -173,8 +171,7 @@ class Outcome:
         return outcomes
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(msgspec.Struct):
     """One invocation: `now` is Unix ms, `remaining` the seconds left, `total` those at the start.
 
     `policy` is that of the queue, or of the topic whose events they are. `pauses` maps receipts to
@@ -185,8 +182,8 @@ class Batch:
     remaining: Callable[[], float]
     total: float
     policy: Policy
-    outcome: Outcome = field(default_factory=Outcome)
-    pauses: dict[str, int] = field(default_factory=dict)
+    outcome: Outcome = msgspec.field(default_factory=Outcome)
+    pauses: dict[str, int] = msgspec.field(default_factory=dict)
 
     def keep(self, received: Received, pause: int | None = None) -> None:
         """Leave a message in the queue, visible again after `pause` seconds if that is given.

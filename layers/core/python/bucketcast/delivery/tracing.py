@@ -18,7 +18,6 @@ Ingest drops events for a target that does not exist.
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -112,13 +111,12 @@ Tries = dict[tuple[str, str], list[Try]]
 """Failed tries by stage and reason."""
 
 
-@dataclass(slots=True)
-class Outcomes:
+class Outcomes(msgspec.Struct):
     """The tries of a batch by outcome; `delivered` are events by the number of their try."""
 
-    delivered: dict[int, list[Event]] = field(default_factory=dict)
-    retried: Tries = field(default_factory=dict)
-    dead: Tries = field(default_factory=dict)
+    delivered: dict[int, list[Event]] = msgspec.field(default_factory=dict)
+    retried: Tries = msgspec.field(default_factory=dict)
+    dead: Tries = msgspec.field(default_factory=dict)
 
 
 def dispatched(target: str, outcomes: Outcomes, at: int) -> Iterator[str]:

@@ -11,10 +11,11 @@ The address at the time of connecting decides: a name may resolve to another one
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Self
 from urllib.parse import urlsplit
+
+import msgspec
 
 VARIABLE: Final = "BUCKETCAST_ALLOW_PRIVATE"
 """The variable of the functions of targets; its value is a list as in the option."""
@@ -30,14 +31,13 @@ _EC2: Final = ip_network("fd00:ec2::/32")
 _SITE_LOCAL: Final = ip_network("fec0::/10")
 """The private addresses of IPv6 before fc00::/7, which Python takes for public ones."""
 _NAT64: Final = ip_network("64:ff9b::/96")
-_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE)
-_NUMBERS: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}\.?", re.IGNORECASE)
+_NAME: Final = r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?"
+_NUMBERS: Final = r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}\.?"
 
 _Address = IPv4Address | IPv6Address
 
 
-@dataclass(frozen=True, slots=True)
-class Egress:
+class Egress(msgspec.Struct, frozen=True):
     """The hosts, addresses and networks that are allowed besides public addresses."""
 
     allowed: tuple[str, ...] = ()
@@ -95,7 +95,8 @@ def parse_entry(entry: str) -> str:
     Raises:
         ValueError: it is neither host nor network, or could not have an effect.
     """
-    is_host = _NAME.fullmatch(entry) and not _NUMBERS.fullmatch(entry)
+    name = entry.lower()
+    is_host = re.fullmatch(_NAME, name) and not re.fullmatch(_NUMBERS, name)
     if ip_network(entry).is_link_local if _is_network(entry) else not is_host:
         raise ValueError(_ALLOWED)
     return entry
@@ -114,7 +115,7 @@ def _literal(host: str) -> str:
     except ValueError:
         pass
     try:
-        return socket.inet_ntoa(socket.inet_aton(name)) if _NUMBERS.fullmatch(name) else ""
+        return socket.inet_ntoa(socket.inet_aton(name)) if re.fullmatch(_NUMBERS, name) else ""
     except OSError:
         return ""
 

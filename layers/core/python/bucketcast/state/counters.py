@@ -15,10 +15,11 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
 
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import SORT_KEY
@@ -82,15 +83,14 @@ class Triggered(NamedTuple):
     triggered: int = 0
 
 
-@dataclass
-class _Unwritten:
+class _Unwritten(msgspec.Struct):
     """The unwritten part of an item, and when a step and a failure were written last.
 
     `troubled`: no success was written since a failure, or since events were left.
     """
 
-    counts: Counter[str] = field(default_factory=Counter)
-    attributes: dict[str, Any] = field(default_factory=dict)
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    attributes: dict[str, Any] = msgspec.field(default_factory=dict)
     step: float = -inf
     failure: float = -inf
     troubled: bool = False

@@ -11,7 +11,6 @@ thousand rules, is atomic.
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.errors import BucketcastError, Busy
@@ -42,8 +41,7 @@ class Version(NamedTuple):
     cost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredRules:
+class _StoredRules(NamedTuple):
     """A bucket's rules in order, and how many items they were read from."""
 
     rules: list[Rule]

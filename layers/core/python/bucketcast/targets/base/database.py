@@ -23,7 +23,7 @@ DEPRECATED_KEYS: Final = ("host", "port", "username", "password", "database")
 """The keys of a login that MinIO deprecated in favour of a single string."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Database(iam.IamLogin):
     """A table, and a login to its database: one string, or IAM for one user."""
 

@@ -1,4 +1,8 @@
-"""The options that kinds share, and the checks that go with them."""
+"""The options that kinds share, and the checks that go with them.
+
+Nobody prints or compares a part of settings, so it has no methods for that: each start would wait
+for them to be made.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +19,7 @@ ValidationError = tuple[str, str, str]
 """The key, what was found, what is allowed."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Shaped:
     """The options of the payload format; MinIO only has its own."""
 
@@ -28,7 +32,7 @@ class Shaped:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Common(Shaped):
     """The options that every kind has in MinIO, and how events are written."""
 
@@ -107,7 +111,7 @@ class Tls:
     client_key: SecretPem = option("the private key of client_cert", default="")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TlsUnverified(Tls):
     """TLS whose verification can be switched off."""
 
@@ -116,7 +120,7 @@ class TlsUnverified(Tls):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TlsSwitched(TlsUnverified):
     """TLS that `tls` switches on."""
 
