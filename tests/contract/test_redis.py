@@ -11,6 +11,7 @@ from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
+from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.redis import REQUIRED_RIGHTS, Target, mirror
 from bucketcast.targets.redis import client as redis_client
 from tests.contract.case import DELETE, PUT, event
@@ -318,6 +319,26 @@ def test_a_server_without_memory_keeps_its_rows(
     assert {type(failure) for failure in failures.values()} == {Retryable}
     assert "OOM" in str(failures[0])
     assert set(rows(redis.received())) == {"uploads/a"}
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_beside_a_part_that_is_too_large_the_others_arrive(
+    redis: RedisServer, make: Callable[..., Target], form: str
+) -> None:
+    target, half = make(format=form), redis_client.EVENTS_PER_CALL
+    batch = [event(f"{at:03}", at + 1, principal="p" * 8 * at) for at in range(2 * half)]
+    batch[-1] = event("large", 1, principal="p" * 2**21)
+    assert target.send(batch[:1]) == {}
+    with redis.connect() as client:
+        usual = client.config_get("proto-max-bulk-len")
+        client.config_set("proto-max-bulk-len", 1024 * 1024)
+        try:
+            assert target.send(batch).keys() == {*range(half, 2 * half)}
+            with pytest.raises(TooLargeError, match="raise proto-max-bulk-len"):
+                target.send(batch[half:])
+        finally:
+            client.config_set("proto-max-bulk-len", usual["proto-max-bulk-len"])
+    assert len(redis.received()) == half + (form == "access")
 
 
 def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[..., Target]) -> None:

@@ -81,7 +81,7 @@ class Target(base.Connected[Client], Mirror):
         except DeliveryError as error:
             result.fail(result.unconfirmed, error)
         large = (error for error in result.failures.values() if isinstance(error, TooLargeError))
-        if reason := next(large, None):  # it was one part's, and ended the connection
+        if (reason := next(large, None)) and len(result.failures) == len(events):  # none was taken
             raise reason
         return result.failures
 

@@ -57,15 +57,22 @@ class Client:
         from redis.exceptions import ResponseError  # noqa: PLC0415 - only its own function carries it
 
         subjects: list[T] = []
-        for subject, command in calls:
-            self._connection.send_command(*command)
-            subjects.append(subject)
+        refused: OSError | None = None
+        try:
+            for subject, command in calls:
+                subjects.append(subject)
+                for data in self._connection.pack_command(*command):
+                    self._connection.line.sendall(data)
+        except ConnectionError as error:  # the server may have said why: its replies come first
+            refused = error
         for subject in subjects:
             try:
                 reply: Any = self._connection.read_response()
             except ResponseError as error:
                 reply = error
             yield subject, reply
+        if refused:
+            raise refused
 
 
 def login(settings: RedisSettings) -> dict[str, str | None]:
@@ -106,6 +113,7 @@ def _connection_class(settings: RedisSettings, timeout: float) -> Any:
                 line.close()
                 raise
             line.settimeout(timeout)
+            self.line = line
             return line
 
     return Connected
