@@ -161,12 +161,16 @@ def test_the_status_decides(
     )
 
 
-def test_neighbours_of_a_rejected_event_arrive(webhook: WebhookServer, make: Make) -> None:
-    webhook.answer(Answer(status=422, body="no such\ncustomer", match="photo-0007"))
+@pytest.mark.parametrize("status", [422, 404, 409, 413])
+def test_neighbours_of_a_refused_event_arrive(
+    webhook: WebhookServer, make: Make, status: int
+) -> None:
+    webhook.answer(Answer(status=status, body="no such\ncustomer", match="photo-0007"))
     failures = make().send(events(50))
     assert failures.keys() == {7}
-    assert str(failures[7]) == f"http://{webhook.address}/events answered 422: no such customer"
-    assert failures[7].answer.startswith("422\ncontent-type: ")
+    said = f"http://{webhook.address}/events answered {status}: no such customer"
+    assert str(failures[7]).startswith(said)
+    assert failures[7].answer.startswith(f"{status}\ncontent-type: ")
     assert failures[7].answer.endswith("\n\nno such\ncustomer")
     assert len(webhook.received()) == 49
 

@@ -334,6 +334,18 @@ def test_what_becomes_of_an_event(
 
 
 @pytest.mark.parametrize(
+    ("policy", "history"), [(ONCE, NEW), (PLAIN, failed(99, since=NOW - limits.TERM_MS - 1))]
+)
+def test_what_is_given_up_says_what_the_target_answered(policy: Policy, history: History) -> None:
+    error = Retryable("answered 404: no such album")
+    error.answer = "404\n\nno such album: 1"
+    given_up = of_event(item("a", policy, history).fail(error), NOW).error
+    assert isinstance(given_up, GivenUp)
+    assert str(error) in str(given_up)
+    assert given_up.answer == error.answer
+
+
+@pytest.mark.parametrize(
     ("error", "outage", "least", "most"),
     [
         (SILENT, None, 32, 64),

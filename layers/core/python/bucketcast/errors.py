@@ -187,10 +187,11 @@ class GivenUp(Retryable):
 
     is_try = False
 
-    def __init__(self, reason: str, error: str, last: str = "") -> None:
+    def __init__(self, reason: str, error: str, last: str = "", answer: str = "") -> None:
         super().__init__(reason)
         self.error = error
         self.last = last
+        self.answer = answer
 
 
 FINAL = (Rejected, GivenUp)

@@ -131,9 +131,10 @@ def of_event(failure: Failed, now: int) -> Verdict:
         return Verdict(Fate.DEAD, error, pause)
     # Where the breaker is open nothing is tried; what is tried once is lost with it.
     if policy.once and (error.is_try or isinstance(error, BreakerOpen)):
-        return Verdict(Fate.DEAD, GivenUp(str(error), name_of(error)), pause)
+        given_up = GivenUp(str(error), name_of(error), answer=error.answer)
+        return Verdict(Fate.DEAD, given_up, pause)
     if error.is_try and (limit := _limit(failure)):
-        given_up = GivenUp(f"{error} ({limit})", name_of(error), str(error))
+        given_up = GivenUp(f"{error} ({limit})", name_of(error), str(error), error.answer)
         return Verdict(Fate.DEAD, given_up, pause)
     return Verdict(Fate.AGAIN if error.is_try else Fate.WAITS, error, pause)
 

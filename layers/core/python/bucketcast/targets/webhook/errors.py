@@ -6,7 +6,7 @@ from typing import Any
 import pycurl
 
 from bucketcast.display import redacted_url
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Throttled
+from bucketcast.errors import DeliveryError, NotConnected, Throttled
 from bucketcast.limits import LONGEST_DELAY_SECONDS
 from bucketcast.targets.webhook.answers import ANSWERS
 from bucketcast.targets.webhook.guard import Guard
@@ -54,7 +54,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     )
     if isinstance(error, Throttled):
         error.after = min(pause, LONGEST_DELAY_SECONDS)
-    if isinstance(error, Rejected):
+    if error.alone:
         kind = handle.getinfo(pycurl.CONTENT_TYPE) or "-"
         error.answer = f"{status}\ncontent-type: {kind}\n\n{text}"
     return error
