@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from pika.exceptions import ChannelClosedByBroker
 from pika.frame import decode_frame
 
-from bucketcast.errors import NotAuthorized, NotConnected, Retryable, Throttled
+from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryable, Throttled
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.sockets import DeadlineSocket
@@ -379,6 +380,21 @@ def test_url_names_the_virtual_host(amqp: AmqpServer, make: Callable[..., Target
         make(url=amqp.url(vhost="none")).probe()
     with pytest.raises(NotAuthorized, match="let the user into it"):
         make(url=amqp.url(LIMITED_USER, LIMITED_PASSWORD, vhost)).probe()
+
+
+def test_a_password_is_percent_encoded_in_the_url_or_refused_unseen(
+    amqp: AmqpServer, make: Callable[..., Target]
+) -> None:
+    amqp.control("change_password", LIMITED_USER, password := "12/b#s3cret@x")
+    try:
+        with pytest.raises(ConfigErrors, match="password are percent-encoded") as refused:
+            make(amqp.limited_settings(url=amqp.url(LIMITED_USER, password)))
+        assert "s3cret" not in str(refused.value)
+        target = make(amqp.limited_settings(url=amqp.url(LIMITED_USER, quote(password, safe=""))))
+        assert target.send(events(1)) == {}
+        assert "s3cret" not in f"{target.where} {target.settings!r}"
+    finally:
+        amqp.control("change_password", LIMITED_USER, LIMITED_PASSWORD)
 
 
 def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Callable[..., Target]) -> None:

@@ -2,9 +2,11 @@
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -17,10 +19,12 @@ from tests.contract.endpoint import endpoint
 from tests.contract.target_factory import target_factory
 from tests.servers import Server, mqtt
 from tests.servers.link import Links
-from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
+from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, WAIT, MqttServer
 from tests.servers.tls import Tls
 
 Make = Callable[..., Target]
+SUBSCRIBED = b"\x90"
+"""The type of the answer to a subscription, which a publisher never gets."""
 QOS = pytest.mark.parametrize("qos", ["0", "1", "2"])
 _client = re.compile(r"New client connected from \S+ as (\S+) \(p(\d), c(\d), k(\d+), u'alice'\)")
 
@@ -232,6 +236,26 @@ def test_connection_is_kept_and_reopened_with_its_client_id(
     target.close()
     assert target.send(events(1)) == {}
     assert logins(mosquitto)[-1] == logins(mosquitto)[-2]
+
+
+@pytest.mark.parametrize(
+    ("qos", "replies"), [("0", []), ("1", ["PUBACK"]), ("2", ["PUBREC", "PUBCOMP"])]
+)
+def test_messages_that_nobody_asked_for_are_acknowledged_and_ignored(
+    limited: Callable[[str], MqttServer], make: Make, qos: str, replies: list[str]
+) -> None:
+    """A broker may subscribe its clients by itself; this one does so when it is asked to."""
+    server = limited("log_type all")
+    reader = {"username": OBSERVER, "password": OBSERVER_PASSWORD, "client_id": "reader-"}
+    target = make(server.settings(qos=qos, **reader))
+    target.login()
+    session, soon = cast("Any", target)._open, time.monotonic() + WAIT
+    session.write(b"\x82\x0e\0\1\0\0\x08bucket/#" + bytes([int(qos)]), soon)
+    assert session._socket.receive(soon)[:1] == SUBSCRIBED
+    assert deliver(server, target, 100) == expected_paths(100)
+    log = server.log()
+    assert "Sending PUBLISH to reader-" in log
+    assert all(f"Received {reply} from reader-" in log for reply in replies)
 
 
 @pytest.mark.parametrize("qos", ["0", "2"])

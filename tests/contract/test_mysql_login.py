@@ -72,6 +72,22 @@ def test_tls_follows_the_dsn(mysql: MysqlServer, query: str, *, encrypted: bool)
         assert is_encrypted(mirror) is encrypted
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "charset=utf8mb4&parseTime=True&loc=Local&maxAllowedPacket=4096",
+        "loc=Asia%2FTokyo&interpolateParams=1&compress=F",
+    ],
+)
+def test_what_go_applications_say_about_rows_and_size_has_no_effect(
+    mysql: MysqlServer, query: str
+) -> None:
+    string = mysql.dsn(parameters=f"?tls=True&{query}")
+    with target(mysql, dsn_string=string, cert_authority=mysql.tls.ca.read_text()) as mirror:
+        assert mirror.send([event("a", 1, principal="p" * 9_000)]) == {}
+        assert is_encrypted(mirror)
+
+
 @pytest.mark.parametrize("query", ["", "?tls=false", "?tls=skip-verify", "?tls=preferred"])
 def test_an_authority_is_never_ignored(mysql: MysqlServer, query: str) -> None:
     dsn = mysql.dsn(parameters=query)

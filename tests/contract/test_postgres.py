@@ -15,11 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from bucketcast.errors import (
-    NotConnected,
-    Retryable,
-    TimedOut,
-)
+from bucketcast.dynamic_targets.kvs import parse_line
+from bucketcast.errors import NotConnected, Retryable, TimedOut
 from bucketcast.event import padded
 from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
@@ -200,6 +197,39 @@ def test_a_setting_of_the_session_is_the_servers(postgres: PostgresServer, admin
         pytest.raises(NotConnected, match='invalid value for parameter "statement_timeout"'),
     ):
         refused.send([event("a", 1)])
+
+
+MINIOS = (
+    "fallback_application_name=minio binary_parameters=yes disable_prepared_binary_result=yes"
+    " sslsni=0 channel_binding=disable"
+)
+"""What only the driver that MinIO uses reads: a server refuses it as an unknown setting."""
+
+
+def test_parameters_of_minios_driver_are_not_sent(postgres: PostgresServer, admin: Admin) -> None:
+    string = postgres.settings()["connection_string"]
+    with target(postgres, connection_string=f"{string} {MINIOS}") as mirror:
+        assert mirror.send([event("a", 1)]) == {}
+        assert sessions(admin, "minio") == 1
+
+
+def test_a_line_of_mc_keeps_the_parameters_of_its_connection_string(
+    postgres: PostgresServer, admin: Admin
+) -> None:
+    settings = postgres.settings(queue_limit="9")
+    string = f"{settings.pop('connection_string')} application_name=from-mc"
+    given = "".join(f" {key}={text}" for key, text in settings.items())
+    line = parse_line(f"notify_postgres:1 connection_string={string}{given}")
+    with Target(read(PostgresSettings, line.values)) as mirror:
+        assert mirror.send([event("a", 1)]) == {}
+        assert sessions(admin, "from-mc") == 1
+
+
+def sessions(admin: Admin, application: str) -> int:
+    """Return how many sessions have this name."""
+    count = "select count(*) from pg_stat_activity where application_name = %s"
+    (found,) = admin.execute(count, [application]).fetchall()
+    return int(found[0])
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,25 @@ def test_reference_needs_the_name_of_a_secret(folder: Folder, unnamed: str) -> N
     )
 
 
-def test_plain_secret_of_a_local_deploy_is_validated(folder: Folder) -> None:
-    table = f"[notify_mysql.a]\ndsn_string = 'u:{HIDDEN}@tcp(h:3306'\ntable = 't'"
+@pytest.mark.parametrize(
+    ("kind", "key", "text", "allowed"),
+    [
+        ("mysql", "dsn_string", f"u:{HIDDEN}@tcp(h:3306", "user:password@tcp("),
+        (
+            "postgres",
+            "connection_string",
+            f"host=h {HIDDEN}",
+            "lib/pq's: it is no list of name=value",
+        ),
+        ("postgres", "connection_string", f"password={HIDDEN}", "lib/pq's: user is missing"),
+    ],
+)
+def test_plain_secret_of_a_local_deploy_is_validated(
+    folder: Folder, kind: str, key: str, text: str, allowed: str
+) -> None:
+    table = f"[notify_{kind}.a]\n{key} = '{text}'\ntable = 't'"
     (problem,) = folder.problems(table, local=True)
-    assert problem.startswith("notify_mysql.a.dsn_string: found ***; allowed is user:password@tcp(")
+    assert problem.startswith(f"notify_{kind}.a.{key}: found ***; allowed is {allowed}")
     assert HIDDEN not in problem
 
 

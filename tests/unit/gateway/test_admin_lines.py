@@ -29,10 +29,6 @@ from bucketcast.errors import ConfigErrors
             {"connection_string": "host=h port=5432 password=x y dbname=e", "table": "t"},
         ),
         (
-            "notify_postgres connection_string=host=h application_name=minio queue_dir=/q",
-            {"connection_string": "host=h application_name=minio", "queue_dir": "/q"},
-        ),
-        (
             'notify_webhook comment="say "hi" to a=b" auth_token="\\" endpoint=x',
             {"comment": 'say "hi" to a=b', "auth_token": "\\", "endpoint": "x"},
         ),

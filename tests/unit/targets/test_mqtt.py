@@ -244,26 +244,6 @@ def test_what_arrives_before_the_end_of_a_session_counts(end: bytes, reason: str
     assert reason in str(ANSWERS.of(raised.value, "there"))
 
 
-@pytest.mark.parametrize(
-    ("message", "acknowledgement"),
-    [
-        (b"\x30\x04\x00\x01t!", b""),
-        (b"\x32\x06\x00\x01t\x00\x07!", b"\x40\x02\x00\x07"),
-        (b"\x3c\x06\x00\x01t\x00\x07!", b"\x50\x02\x00\x07"),
-        (b"\x62\x02\x00\x07", b"\x70\x02\x00\x07"),
-    ],
-)
-def test_message_that_nobody_asked_for_is_acknowledged_and_ignored(
-    message: bytes, acknowledgement: bytes
-) -> None:
-    """A broker may subscribe its clients by itself."""
-    scripted = ScriptedSocket(message + b"\x40\x02\x00\x01")
-    batch = batch_of(1)
-    batch.send(Client(scripted, 10), 1, soon())
-    assert (batch.failures, batch.unconfirmed) == ({}, set())
-    assert scripted.sent.endswith(acknowledgement)
-
-
 def frames(*parts: tuple[int, bytes]) -> bytes:
     """A server's websocket frames, which are not masked, from first bytes and data."""
     return b"".join(bytes([first, len(data)]) + data for first, data in parts)

@@ -38,19 +38,6 @@ def test_a_dsn_is_parsed(dsn: str, expected: tuple[str, str, str, int, str] | No
     assert read(dsn) == (expected or ("u", password, "h", 3306, "d"))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "charset=utf8mb4&parseTime=True&loc=Local&maxAllowedPacket=4096",
-        "loc=Asia%2FTokyo&interpolateParams=1&compress=F",
-    ],
-)
-def test_what_go_applications_say_about_rows_and_size_has_no_effect(query: str) -> None:
-    assert parse(f"u@tcp(h)/d?tls=True&{query}") == Dsn(
-        user="u", password="", host="h", database="d", tls="true"
-    )
-
-
 def test_every_parameter_is_parsed() -> None:
     assert parse(
         "u:p@tcp(h)/d?tls=true&timeout=1500ms&readTimeout=2s&writeTimeout=1m"
