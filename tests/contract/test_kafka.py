@@ -1,5 +1,6 @@
 """Kafka alone: partitions, logins, batches, rights and its own errors."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from bucketcast.settings.egress import VARIABLE
 from bucketcast.shapes import minio
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka import Target
-from tests.contract.case import UNUSUAL_KEYS, bounded, event, events
+from tests.contract.case import HANGS_AFTER, UNUSUAL_KEYS, bounded, event, events
 from tests.contract.diagnoses import fault, findings
 from tests.contract.target_factory import target_factory
 from tests.servers.kafka import USER, KafkaServer, start_with_topic_creation
@@ -232,6 +233,28 @@ def test_topic_without_rights_is_not_authorized(
     assert kafka.received() == []
 
 
+def test_a_user_who_gets_no_producer_id_is_not_authorized(kafka: KafkaServer, make: Make) -> None:
+    """That ends the producer for good."""
+    denied, whole = AclPermissionType.DENY, ResourcePatternType.LITERAL
+    rights = [
+        (ResourceType.BROKER, "kafka-cluster", AclOperation.IDEMPOTENT_WRITE, denied),
+        (ResourceType.TOPIC, "*", AclOperation.WRITE, denied),
+        (ResourceType.TOPIC, "*", AclOperation.DESCRIBE, AclPermissionType.ALLOW),
+    ]
+    kafka.allow(
+        [
+            AclBinding(on, name, whole, f"User:{USER}", "*", operation, permission)
+            for on, name, operation, permission in rights
+        ]
+    )
+    target = make()
+    for _ in range(5):  # some producers have ended before they get messages
+        error = refusal(target)
+        assert isinstance(error, NotAuthorized)
+        assert "IDEMPOTENT_WRITE on the cluster" in str(error)
+    assert kafka.received() == []
+
+
 def test_documented_rights_are_enough(kafka: KafkaServer, make: Make) -> None:
     allow(kafka, USER, "events", AclOperation.WRITE, AclOperation.DESCRIBE)
     target = make()
@@ -318,6 +341,33 @@ def test_failed_connection_has_a_hint(
         assert isinstance(error, NotConnected)
         assert expected in str(error)
         assert target.where in str(error)
+
+
+def test_beside_partitions_without_leader_the_others_get_their_events(
+    make: Make, servers_folder: Path, tls: Tls
+) -> None:
+    server, batch = start_with_topic_creation(servers_folder / "kafka-disks", tls), events(100)
+    try:
+        disk = server.add_disk()
+        server.create_topic("parts", 4)
+        target = make(server.settings(topic="parts"))
+        assert target.send(batch) == {}
+        moved, give_up = disk.rename(disk.with_name("moved")), time.monotonic() + HANGS_AFTER
+        disk.touch()
+        while not target.send(batch):  # until the broker writes there again
+            assert time.monotonic() < give_up
+        failures = target.send(batch)
+        assert 0 < len(failures) < len(batch)
+        for error in failures.values():
+            assert type(error) is Retryable, "nobody is away"
+            assert "has it a leader" in str(error)
+        disk.unlink()
+        moved.rename(disk)
+        server.stop()
+        server.start_again()
+        assert target.send([batch[index] for index in failures]) == {}
+    finally:
+        server.stop()
 
 
 def test_an_advertised_address_that_cannot_be_reached_is_named(

@@ -4,6 +4,7 @@ The broker does not create missing topics, unless `start_with_topic_creation` st
 Kafka's default.
 """
 
+import re
 import struct
 import subprocess
 import time
@@ -220,6 +221,19 @@ class KafkaServer(Server):
         file.write_text(before + name + rest.replace(own_address, f"TLS://127.0.0.1:{port}", 1))
         self.process.stop()
         self.process.start()
+
+    def add_disk(self) -> Path:
+        """Let it keep some of the partitions to come in another folder; return that."""
+        folder, disk = self.process.folder.absolute(), self.process.folder.absolute() / "disk"
+        disk.mkdir()
+        known = (folder / "data" / "meta.properties").read_text()
+        own = re.sub("(?<=directory.id=).*", _CLUSTER, known)
+        (disk / "meta.properties").write_text(own)
+        file = folder / "server.properties"
+        file.write_text(file.read_text().replace(f"{folder}/data", f"{folder}/data,{disk}"))
+        self.stop()
+        self.start_again()
+        return disk
 
     def show_certificate(self) -> None:
         keystore = _write_keystore(self.process.folder, self.tls)

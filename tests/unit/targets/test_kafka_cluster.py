@@ -8,13 +8,13 @@ import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from bucketcast.errors import NotAuthorized, NotConnected, Retryable, TimedOut
+from bucketcast.errors import NotConnected, Retryable, TimedOut
 from bucketcast.settings import options
 from bucketcast.targets.kafka import Target, client
 from tests.unit.samples import event
 
-PRODUCER, PRODUCE, INIT_PRODUCER_ID = 0, 0, 22
-"""librdkafka's number of a producer, and Kafka's of two requests."""
+PRODUCER, PRODUCE = 0, 0
+"""librdkafka's number of a producer, and Kafka's of a request that writes."""
 TOPIC = b"events"
 PARTITIONS = 2
 
@@ -77,22 +77,6 @@ ANSWERS = sorted(
 """All errors that librdkafka knows of a broker."""
 
 
-def test_beside_a_partition_without_leader_the_others_get_their_events(
-    cluster: Cluster, target: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "STALLED_SECONDS", 0.2)
-    cluster.lead(1, -1)
-    failures = target.send(BATCH)
-    assert 0 < len(failures) < len(BATCH)
-    twice = target.send([BATCH[min(failures)]] * 2)
-    for error in (*failures.values(), *twice.values()):
-        assert type(error) is Retryable, "nobody is away"
-        assert "has it a leader" in str(error)
-    assert twice.keys() == {0, 1}
-    cluster.lead(1, 1)
-    assert target.send([BATCH[index] for index in failures]) == {}
-
-
 def test_a_topic_without_any_leader_timed_out(
     cluster: Cluster, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,14 +97,6 @@ def test_a_producer_that_cannot_go_on_is_made_anew_once(cluster: Cluster, target
     assert failures.keys() == set(range(100))
     assert {type(error) for error in failures.values()} == {NotConnected}
     assert "sequence desynchronization" in str(failures[0])
-
-
-def test_missing_rights_of_a_producer_have_a_hint(cluster: Cluster, target: Target) -> None:
-    cluster.answer(INIT_PRODUCER_ID, *[KafkaError.CLUSTER_AUTHORIZATION_FAILED] * 60)
-    for _ in range(20):  # some producers have ended before they get messages
-        failures = target.send(BATCH)
-        assert {type(error) for error in failures.values()} == {NotAuthorized}
-        assert "IDEMPOTENT_WRITE on the cluster" in str(failures[0])
 
 
 def test_each_answer_of_a_broker_is_translated(cluster: Cluster, target: Target) -> None:
