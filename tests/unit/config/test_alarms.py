@@ -24,27 +24,19 @@ def test_missing_table_is_noted(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ("", "alarms.email: missing; set either topic or email"),
-        (
-            f"topic = '{TOPIC}'\nemail = 'ops@example.org'",
-            "alarms.email: found beside topic; set either topic or email",
-        ),
+        ("", "email: missing; set either topic or email"),
+        (f"topic = '{TOPIC}'\nemail = 'a@example.org'", "email: found beside topic; set either"),
         # CloudWatch cannot notify a FIFO topic.
         (
             f"topic = '{TOPIC}.fifo'",
-            (
-                f"alarms.topic: found '{TOPIC}.fifo'; allowed is the ARN of a standard SNS topic, "
-                "arn:aws:sns:REGION:ACCOUNT:NAME"
-            ),
+            f"topic: found '{TOPIC}.fifo'; allowed is the ARN of a standard",
         ),
         (
-            "email = 'a@example.org,b@example.org'",
-            (
-                "alarms.email: found 'a@example.org,b@example.org'; allowed is one address, "
-                "such as ops@example.org; for several give a topic"
-            ),
+            "email = 'a@b.org,c@b.org'",
+            "email: found 'a@b.org,c@b.org'; allowed is one address, such",
         ),
     ],
 )
 def test_errors_have_key_value_and_hint(folder: Folder, table: str, problem: str) -> None:
-    assert problem in folder.problems(f"{HOOK}[alarms]\n{table}\n")
+    (found,) = folder.problems(f"{HOOK}[alarms]\n{table}\n")
+    assert found.startswith(f"alarms.{problem}")

@@ -75,13 +75,10 @@ brokers = "b:9092"
 topic = "t"
 sasl = "maybe"
 sasl_username = "u"
-[ingest]
-window = "x"
 """
     )
     errors = run("config", "--file", str(file), "--json").document["errors"]
     assert [error["key"] for error in errors] == [
-        "ingest.window",
         "notify_kafka.none.topic",
         "notify_kafka.none.sasl_username",
         "notify_kafka.word.sasl",  # and not its user, which is wrong only without `sasl`

@@ -79,9 +79,7 @@ def test_mirrors_are_the_targets_with_format_namespace(
     assert folder.load(table).facts == ObjectFacts()
 
 
-def test_topics_want_facts_where_objects_may_be_read(
-    folder: Folder,
-) -> None:
+def test_topics_want_facts_where_objects_may_be_read(folder: Folder) -> None:
     assert folder.load(HOOK).facts.topics == ()
     assert folder.load(f"object_facts = 'all'\n{HOOK}").facts.topics == ("metadata", "tags")
     off = "[topics]\nfacts = 'off'\n"
@@ -98,43 +96,28 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "[notify_webhok.a]\nendpoint='https://example.org'",
-            "notify_webhok: unknown key; did you mean 'notify_webhook'? allowed are alarms, bucket",
-        ),
+        ("notify_webhok = 1", "notify_webhok: unknown key; did you mean 'notify_webhook'? allowed"),
         ("bucket = 'uploads'", "bucket: found 'uploads'; a table such as [bucket.NAME]"),
         ("[bucket]\nuploads = 'on'", "bucket.uploads: found 'on'; a table [bucket.uploads]"),
-        (
-            "[bucket.Uploads]",
-            "bucket.Uploads: invalid bucket name; 3 to 63 of a-z, 0-9, '.' and '-'",
-        ),
+        ("[bucket.Uploads]", "bucket.Uploads: invalid bucket name; 3 to 63 of a-z, 0-9, '.' and"),
         ("[source.s3]\nx = 1", "source.s3: unknown key; allowed are accounts, topics"),
         ("[bucket.uploads]\nx = 1.5", "bucket.uploads.x: unknown key; allowed are "),
         ("kms_key = 'secret:x'", "kms_key: found 'secret:x'; no reference to a secret"),
+        ("[notify_webhook.primary]", "notify_webhook.primary.endpoint: missing; a url is needed"),
         (
-            "[notify_webhook.primary]",
-            "notify_webhook.primary.endpoint: missing; a url is needed, for example http://",
-        ),
-        (
-            "[notify_webhook.'a b']\nendpoint = 'https://example.org'",
-            "notify_webhook.a b: found the id 'a b'; 1 to 32 of A-Z, a-z, 0-9, '_' and '-'",
+            HOOK.replace("primary", "'a b'"),
+            "notify_webhook.a b: found the id 'a b'; 1 to 32 of A-Z",
         ),
         (
             HOOK + "[topics]\nfacts = 'on'",
             'topics.facts: found beside object_facts = "off"; set object_facts = "on" at the top',
         ),
-        (
-            "[gateway]\nlisten_concurrency = 10",
-            'gateway.listen_concurrency: found 10; it needs function_url = "on" beside it',
-        ),
+        ("[gateway]\nlisten_concurrency = 1", "gateway.listen_concurrency: found 1; it needs"),
         (
             "[gateway]\nfunction_url='on'\nlisten_concurrency = 10\nlisteners_per_user = 11",
             "gateway.listeners_per_user: found 11; allowed are listen_concurrency and less",
         ),
-        (
-            "[notify_redis.r]\naddress='localhost'\nkey='k'\nuser='anna'",
-            "notify_redis.r.password: missing; a user needs a password",
-        ),
+        ("[notify_redis.r]\naddress='h'\nkey='k'\nuser='u'", "notify_redis.r.password: missing"),
     ],
 )
 def test_error_is_reported_with_its_hint(folder: Folder, text: str, expected: str) -> None:

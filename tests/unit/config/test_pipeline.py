@@ -5,18 +5,19 @@ import pytest
 from tests.unit.config.folder import Folder
 
 PIPELINE = "[pipeline]\n"
+DAILY = '[scan.uploads]\nschedule = "rate(1 day)"\n'
+REPORTED = '[scan.uploads]\non = "inventory"\n'
 
 
 def test_a_scan_has_options_as_text(folder: Folder) -> None:
-    toml = '[scan.uploads]\nschedule = "rate(1 day)"\nalert_excess_versions = 500\n'
-    scan = folder.load(PIPELINE + toml).scans["uploads"]
+    scan = folder.load(f"{PIPELINE}{DAILY}alert_excess_versions = 500\n").scans["uploads"]
     assert scan.options == {"alert_excess_versions": "500"}
     assert (scan.schedule, scan.on_inventory, scan.report) == ("rate(1 day)", False, None)
 
 
 def test_a_scan_on_inventory_has_the_folder_of_reports(folder: Folder) -> None:
-    toml = '[scan.uploads]\non = "inventory"\nsource = "s3://inventories/uploads/daily/"\n'
-    scan = folder.load(PIPELINE + toml).scans["uploads"]
+    source = 'source = "s3://inventories/uploads/daily/"\n'
+    scan = folder.load(PIPELINE + REPORTED + source).scans["uploads"]
     assert scan.on_inventory
     assert scan.report == ("inventories", "uploads/daily")
 
@@ -27,21 +28,12 @@ def test_a_scan_on_inventory_has_the_folder_of_reports(folder: Folder) -> None:
         ('subnet = "subnet-0a"', "pipeline.security_groups: missing; jobs in a VPC need it"),
         ("[scan.uploads]", "scan.uploads.schedule: missing"),
         ('[scan.uploads]\nschedule = "daily"', "scan.uploads.schedule: found 'daily'; allowed is"),
-        (
-            '[scan.uploads]\nschedule = "rate(1 day)"\nalert_wrose = 3',
-            "did you mean 'alert_worse'?",
-        ),
-        ('[scan.uploads]\nschedule = "rate(1 day)"\nsource = "hive"', "found 'hive'; allowed is"),
-        (
-            '[scan.uploads]\nschedule = "rate(1 day)"\nsource = "metadata"',
-            'metadata = "on" in [pipeline]',
-        ),
-        ('[scan.uploads]\non = "inventory"', "scan.uploads.source: found '' beside on"),
-        (
-            '[scan.uploads]\non = "inventory"\nsource = "s3://a/manifest.json"',
-            "found 's3://a/manifest.json' beside on",
-        ),
-        ('[scan.Up_loads]\nschedule = "rate(1 day)"', "scan.Up_loads: invalid bucket name"),
+        (f"{DAILY}alert_wrose = 3", "did you mean 'alert_worse'?"),
+        (f'{DAILY}source = "hive"', "found 'hive'; allowed is"),
+        (f'{DAILY}source = "metadata"', 'metadata = "on" in [pipeline]'),
+        (REPORTED, "scan.uploads.source: found '' beside on"),
+        (f'{REPORTED}source = "s3://a/manifest.json"', "found 's3://a/manifest.json' beside on"),
+        (DAILY.replace("uploads", "Up_loads"), "scan.Up_loads: invalid bucket name"),
     ],
 )
 def test_errors_name_the_key_and_the_allowed_values(
@@ -51,5 +43,5 @@ def test_errors_name_the_key_and_the_allowed_values(
 
 
 def test_a_scan_without_the_jobs_is_an_error(folder: Folder) -> None:
-    (problem,) = folder.problems('[scan.uploads]\nschedule = "rate(1 day)"\n')
+    (problem,) = folder.problems(DAILY)
     assert problem.startswith("scan.uploads: found without the jobs")

@@ -14,6 +14,7 @@ from bucketcast.errors import ConfigErrors
 from bucketcast.targets import kinds
 from tests.unit.moto_aws import DYNAMIC
 
+HOOK = {"endpoint": "http://h"}
 EVERY = replace(DYNAMIC, functions={kind: f"f-{kind}" for kind in kinds()})
 WRONG = {
     "webhook": {"endpoint": "no url", "tiemout": "1s"},
@@ -64,21 +65,11 @@ def test_url_is_hidden_only_with_a_login() -> None:
         ("webhok", "x", {}, "found no kind 'webhok'; did you mean 'webhook'?"),
         ("kafka", "x", {}, "write kinds = ["),
         ("webhook", "a b", {}, "found the id 'a b'; 1 to 32 of"),
-        (
-            "webhook",
-            "x",
-            {"endpoint": "http://h", "facts": "tags"},
-            'facts: found beside object_facts = "off"; set object_facts = "on"',
-        ),
+        ("webhook", "x", {**HOOK, "facts": "tags"}, 'facts: found beside object_facts = "off"; '),
         ("webhook", "x", {"auth_token": "secret:a"}, "found a reference to a secret; allowed is"),
-        (
-            "webhook",
-            "x",
-            {"endpoint": "http://h", "timeout": "5m"},
-            "allowed is 60s: a target in bucketcast.toml",
-        ),
-        ("webhook", "x", {"endpoint": "http://h", "auth_token": "x" * 70_000}, "its secrets have"),
-        ("webhook", "x", {"endpoint": "http://h", "comment": "x" * 400_000}, "its settings have"),
+        ("webhook", "x", {**HOOK, "timeout": "5m"}, "allowed is 60s: a target in bucketcast.toml"),
+        ("webhook", "x", {**HOOK, "auth_token": "x" * 70_000}, "its secrets have"),
+        ("webhook", "x", {**HOOK, "comment": "x" * 400_000}, "its settings have"),
     ],
 )
 def test_validate_names_the_reason(

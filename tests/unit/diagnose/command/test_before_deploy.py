@@ -107,8 +107,24 @@ def limited(aws: MotoAws, unreserved: int = 10) -> None:
     aws.functions.get_account_settings = Mock(return_value=limit)  # type: ignore[method-assign]
 
 
-def far(aws: MotoAws) -> None:
+def forgotten(aws: MotoAws) -> None:
+    aws.secretsmanager.delete_secret(SecretId="hook", ForceDeleteWithoutRecovery=True)
+
+
+def gone(aws: MotoAws) -> None:
     aws.s3.delete_bucket(Bucket="uploads")
+
+
+def shared(_: MotoAws) -> None:
+    notify("uploads", LambdaFunctionConfigurations=[THUMBS])
+
+
+def left(aws: MotoAws) -> None:
+    aws.sqs.create_queue(QueueName="Bucketcast-webhook-audit-dead")
+
+
+def far(aws: MotoAws) -> None:
+    gone(aws)
     there: Any = {"LocationConstraint": "eu-west-1"}
     aws.s3.create_bucket(Bucket="uploads", CreateBucketConfiguration=there)
 
@@ -167,31 +183,13 @@ def test_kinds_of_dynamic_targets_that_are_turned_off_are_found(
     ("plant", "subject", "found"),
     [
         (limited, "concurrency", "it reserves 5 of 10 concurrent executions"),
-        (
-            lambda aws: aws.secretsmanager.delete_secret(
-                SecretId="hook", ForceDeleteWithoutRecovery=True
-            ),
-            "hook",
-            "the secret does not exist",
-        ),
-        (
-            lambda aws: aws.s3.delete_bucket(Bucket="uploads"),
-            "uploads",
-            "the bucket does not exist",
-        ),
+        (forgotten, "hook", "the secret does not exist"),
+        (gone, "uploads", "the bucket does not exist"),
         (lambda _: make_bucket("fresh"), "fresh", "creates this bucket, which exists"),
-        (
-            lambda _: notify("uploads", LambdaFunctionConfigurations=[THUMBS]),
-            "uploads",
-            "another entry takes its events",
-        ),
+        (shared, "uploads", "another entry takes its events"),
         (far, "uploads", "the bucket is in eu-west-1"),
         (taken, "fresh", "the name of this bucket is taken"),
-        (
-            lambda aws: aws.sqs.create_queue(QueueName="Bucketcast-webhook-audit-dead"),
-            "Bucketcast-webhook-audit-dead",
-            "a queue of this name exists",
-        ),
+        (left, "Bucketcast-webhook-audit-dead", "a queue of this name exists"),
     ],
 )
 @pytest.mark.usefixtures("stack")

@@ -149,6 +149,11 @@ def both(*plants: Plant) -> Plant:
     return lambda aws: [plant(aws) for plant in plants]
 
 
+def waiting(counts: Counts, last: Callable[[], Last]) -> Plant:
+    """Count what became of events while a message waits."""
+    return both(message(FUNCTION), counted(counts, last))
+
+
 def kept(aws: MotoAws) -> None:
     """Remove a dynamic target while a message waits."""
     add_dynamic_targets(aws)
@@ -179,12 +184,7 @@ def now() -> int:
 
 FAULTS: dict[str, tuple[Plant, str]] = {
     "failing since …: … of its last … tries went through": (
-        both(
-            message(FUNCTION),
-            counted(
-                Counts(failed=9), lambda: Last(failure=1, error="Retryable", reason="HTTP 503")
-            ),
-        ),
+        waiting(Counts(failed=9), lambda: Last(failure=1, error="Retryable", reason="HTTP 503")),
         "repair what the error names",
     ),
     "paused since …": (
@@ -192,14 +192,11 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         "bucketcast target resume webhook:primary",
     ),
     "slower than its events come: one has waited for …": (
-        both(message(FUNCTION), counted(Counts(sent=9), lambda: Last(now(), oldest=1))),
+        waiting(Counts(sent=9), lambda: Last(now(), oldest=1)),
         "max_concurrency",
     ),
     "refused alone for …: …": (
-        both(
-            message(FUNCTION),
-            counted(Counts(sent=9), lambda: Last(now(), now(), "Retryable", "no field", oldest=1)),
-        ),
+        waiting(Counts(sent=9), lambda: Last(now(), now(), "Retryable", "no field", oldest=1)),
         "repair what the error names",
     ),
     "… messages wait, and none was tried for … minutes": (

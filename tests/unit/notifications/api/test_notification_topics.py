@@ -186,25 +186,23 @@ def filtered(value: str) -> str:
     return f"<Filter><S3Key>{rule}</S3Key></Filter>"
 
 
+def numbered(begin: int, end: int, tenants: int) -> bytes:
+    """Return a document with the topics of these numbers, of so many tenants."""
+    arns = {number: f"arn:aws:sns:r:t{number % tenants}:photos" for number in range(begin, end)}
+    return config(*(topic(f"{number}", arn=arn) for number, arn in arns.items()))
+
+
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
         ([config(topic("i" * 256))], "Id: allowed are 255 characters"),
         ([config(topic("i", filtered("p" * 1_025)))], "allowed are 1,024 bytes"),
         (
-            [config(*(topic(f"{start + n}") for n in range(60))) for start in (0, 60)],
+            [numbered(0, 60, tenants=1), numbered(60, 120, tenants=1)],
             "120 notifications of topics for uploads; allowed are 1,000, of one tenant 100",
         ),
         (
-            [
-                config(
-                    *(
-                        topic(str(number), arn=f"arn:aws:sns:us-east-1:t{number // 100}:photos")
-                        for number in range(start, start + 501)
-                    )
-                )
-                for start in (0, 500)
-            ],
+            [numbered(0, 501, tenants=11), numbered(500, 1_001, tenants=11)],
             "1,001 notifications of topics for uploads; allowed are 1,000",
         ),
     ],
