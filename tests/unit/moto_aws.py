@@ -172,11 +172,7 @@ class MotoAws(Aws):
     their `answers` (or raise them).
     """
 
-    def __init__(
-        self,
-        patch: pytest.MonkeyPatch,
-        *targets: tuple[str, str, str],
-    ) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, *targets: tuple[str, str, str]) -> None:
         super().__init__()
         self.stack = "Bucketcast"
         self.outputs: dict[str, str] = {

@@ -252,9 +252,7 @@ async def test_a_call_on_lambda_gets_one_response(
     assert deployment.queue.received == {}
 
 
-async def test_too_many_listeners_are_refused_with_the_limit(
-    deployment: Deployment,
-) -> None:
+async def test_too_many_listeners_are_refused_with_the_limit(deployment: Deployment) -> None:
     deployment.listeners.per_user = 1
     deployment.listeners.renew()
     deployment.listeners.acquire(FILTER)

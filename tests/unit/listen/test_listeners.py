@@ -43,7 +43,6 @@ def test_it_is_known_if_a_listener_hears_the_objects_of_all_buckets(
     gateway: "Gateway", bucket: str, events: tuple[str, ...], *, expected: bool
 ) -> None:
     listeners_ = gateway.process()
-    listeners_.renew()
     assert not listeners_.any_of_all_objects()
     listener = listeners_.acquire(ListenFilter("anna", bucket, events))
     assert gateway.process().any_of_all_objects() is expected
@@ -125,7 +124,6 @@ def test_a_listener_is_removed_after_a_minute(gateway: Gateway) -> None:
 
 def test_the_listeners_of_a_removed_bucket_are_removed(gateway: Gateway) -> None:
     process = gateway.process()
-    process.renew()
     process.acquire(FILTER)
     others = {process.acquire(ListenFilter("anna", bucket, PUTS)) for bucket in ("", "archive")}
     gateway.process().forget("uploads")
@@ -329,23 +327,12 @@ def test_listeners_of_a_bucket_that_cannot_be_indexed_stop_no_others(gateway: Ga
     assert matched(cache, gateway.table, "photos/a.jpg", "archive") == []
 
 
-def test_a_listener_gets_events_while_its_process_renews_its_lease(gateway: Gateway) -> None:
-    cache, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
-    listener = process.acquire(FILTER)
-    for _ in range(100):
-        gateway.clock.now += LEASE_SECONDS
-        process.renew()
-        assert ListenerArn(listener.id).arn in matched(cache, gateway.table, "photos/a.jpg")
-    gateway.clock.now += LEASE_SECONDS + KEEP_SECONDS + FRESH_SECONDS + 1
-    assert matched(cache, gateway.table, "photos/a.jpg") == ["hook"]
-    assert cache.queue(ListenerArn(listener.id)) is None
-
-
 def test_a_listener_of_a_resumed_process_gets_events_again(gateway: Gateway) -> None:
     cache, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
     listener = process.acquire(FILTER)
     assert ListenerArn(listener.id).arn in matched(cache, gateway.table, "photos/a.jpg")
     gateway.clock.now += LEASE_SECONDS + KEEP_SECONDS + 1
+    assert cache.queue(ListenerArn(listener.id)) is None
     assert matched(cache, gateway.table, "photos/a.jpg") == ["hook"]
     lapse = process.renew()
     assert lapse > KEEP_SECONDS

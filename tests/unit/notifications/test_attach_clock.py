@@ -19,6 +19,7 @@ from bucketcast.notifications.aws.attachments import Attachments
 from functions.custom_resources import bucket as custom_bucket
 from tests.unit.conftest import Deploy
 from tests.unit.functions.test_custom_resources import in_state, properties, request
+from tests.unit.listen.test_listeners import Clock
 from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, client, make_bucket, notification
 from tests.unit.notifications.command.test_attach import POLICY, admit
 
@@ -26,20 +27,7 @@ apply: Any = custom_bucket.apply  # the tests hand in fakes
 HEEDED_AFTER = 300
 OURS = "Bucketcast-ingress"
 TRANSPORTS = [("sqs", "eventbridge"), ("eventbridge", "sqs")]
-EVER = -1_000_000.0
-
-
-class Clock:
-    """Seconds since 1970, which pass only where somebody waits."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
+EVER = 0.0
 
 
 class LateS3:
@@ -257,7 +245,7 @@ def test_backfill_waits_until_s3_applies_what_was_attached(
     times.require("uploads", clock())  # of a bucket that nobody attached here nothing is known
     begin = clock()
     buckets.attach("uploads", via)
-    with pytest.raises(BucketcastError, match=r"an object put before 1970-01-12 13:56:41Z"):
+    with pytest.raises(BucketcastError, match=r"an object put before 2027-01-15 08:10:01Z"):
         times.require("uploads", clock())
     clock.sleep(599)
     with pytest.raises(BucketcastError):

@@ -56,17 +56,10 @@ def test_steps_of_a_retried_and_delivered_event(run: Run) -> None:
     ]
     assert (delivered["try"], delivered["stage"], delivered["next_try"]) == (2, None, None)
     line = run("trace", "s3://uploads/photos/cat.jpg").out.splitlines()[3]
-    assert line.split() == [
-        "2027-01-15T08:00:00.100Z",
-        "webhook:primary",
-        "09:26:53.589",
-        "1",
-        "answer",
-        "retried",
-        "08:00:08",
-        "HTTP",
-        "503",
-    ]
+    shown = (
+        "2027-01-15T08:00:00.100Z webhook:primary 09:26:53.589 1 answer retried 08:00:08 HTTP 503"
+    )
+    assert " ".join(line.split()) == shown
 
 
 def test_steps_are_sorted_by_time(run: Run) -> None:

@@ -12,7 +12,6 @@ from bucketcast.errors import BucketcastError
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.errors import TopicError
-from bucketcast.web.errors import S3Error
 from bucketcast.web.request_body import ClientDisconnected
 from bucketcast.web.secure import secure
 from tests.unit.web.requests import SECRET, Response, authenticator, scope_of, signed
@@ -49,8 +48,6 @@ class Call:
     ("error", "status", "code"),
     [
         (TopicError("NotFound", "no t1"), 404, "NotFound"),
-        (TopicError("AuthorizationError", "not yours"), 403, "AuthorizationError"),
-        (S3Error("SignatureDoesNotMatch"), 403, "SignatureDoesNotMatch"),
         (BucketcastError("hunter2"), 503, "ServiceUnavailable"),
         (ZeroDivisionError("hunter2"), 500, "InternalError"),
     ],

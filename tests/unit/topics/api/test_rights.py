@@ -18,6 +18,7 @@ from tests.unit.moto_aws import DYNAMIC
 from tests.unit.topics.api.sns_calls import Server, refused
 
 T1 = "arn:aws:sns:us-east-1:acme:t1"
+DENIED = ("AuthorizationError", 403)
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x"}
 Call = Callable[[Any], Any]
 CALLS: dict[str, Call] = {
@@ -45,14 +46,9 @@ def topic(server: Server) -> Topic:
     return stored
 
 
-def test_creating_another_users_topic_in_the_tenant_is_refused(
-    server: Server,
-) -> None:
+def test_creating_another_users_topic_in_the_tenant_is_refused(server: Server) -> None:
     server.client("ANN").create_topic(Name="t1", Attributes={"OpaqueData": "mine"})
-    assert refused(lambda: server.client("ALF").create_topic(Name="t1")) == (
-        "AuthorizationError",
-        403,
-    )
+    assert refused(lambda: server.client("ALF").create_topic(Name="t1")) == DENIED
     other = server.client("BOB").create_topic(Name="t1")["TopicArn"]
     assert other == "arn:aws:sns:us-east-1:other:t1"
     assert topic(server).opaque_data == "mine"
@@ -64,7 +60,7 @@ def test_policy_grants_another_tenant_exactly_its_actions(server: Server, allowe
     bob = server.client("BOB")
     for action, call in CALLS.items():
         if action != allowed:
-            assert refused(partial(call, bob)) == ("AuthorizationError", 403)
+            assert refused(partial(call, bob)) == DENIED
     CALLS[allowed](bob)
 
 
@@ -156,7 +152,7 @@ def test_right_to_change_a_topic_cannot_redirect_its_password(
     before = topic(server)
     wanted = {"TopicArn": T1, "AttributeName": key, "AttributeValue": value}
     bob = server.client("BOB")
-    assert refused(lambda: bob.set_topic_attributes(**wanted)) == ("AuthorizationError", 403)
+    assert refused(lambda: bob.set_topic_attributes(**wanted)) == DENIED
     assert topic(server) == before
     bob.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="mine")
     server.client("ANN").set_topic_attributes(**wanted)

@@ -138,9 +138,7 @@ def test_other_calls_are_forwarded_to_s3(server: Server) -> None:
         assert server.call(method, target, {}, b"")[0] == 299
 
 
-def test_body_read_before_the_signature_check_is_limited(
-    server: Server,
-) -> None:
+def test_body_read_before_the_signature_check_is_limited(server: Server) -> None:
     body = "Action=CreateTopic&Name=t1&OpaqueData=" + "x" * 262_144
     status, answer = post(server, body)
     assert (status, error(answer)) == (400, "EntityTooLarge")
