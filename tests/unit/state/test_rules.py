@@ -18,6 +18,7 @@ from bucketcast.rules.cost import cost
 from bucketcast.state import rule_cache
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import RuleExistsError, Rules, Version
+from tests.unit.conftest import Watch
 from tests.unit.moto_aws import refusal
 from tests.unit.samples import matched
 
@@ -205,50 +206,27 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}, "it was read again"
 
 
-def test_while_the_table_cannot_be_read_no_bucket_has_rules(read: Read) -> None:
+def test_while_the_table_cannot_be_read_no_bucket_has_rules(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though their numbers can be."""
     read.add(rule("a"))
+    refused = refusal("InternalServerError", "Query")
+    monkeypatch.setattr(read, "in_order", Mock(side_effect=refused))
     with pytest.raises(ClientError, match="InternalServerError"):
-        RuleCache(Refused(read))(UPLOADS)
-
-
-class Refused(Rules):
-    """Rules whose numbers can be read, and not themselves."""
-
-    def __init__(self, rules: Rules) -> None:
-        self.versions = rules.versions  # type: ignore[method-assign]
-
-    def in_order(self, bucket: str) -> list[Rule]:  # noqa: ARG002
-        raise refusal("InternalServerError", "Query")
-
-
-class Contended:
-    """A table whose transactions meet another one first, some times."""
-
-    def __init__(self, client: Any, conflicts: int) -> None:
-        self._client = client
-        self.exceptions = client.exceptions
-        self.conflicts = conflicts
-
-    def transact_write_items(self, **given: Any) -> Any:
-        if not self.conflicts:
-            return self._client.transact_write_items(**given)
-        self.conflicts -= 1
-        reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
-        raise self.exceptions.TransactionCanceledException(
-            {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons},
-            "TransactWriteItems",
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        RuleCache(read)(UPLOADS)
 
 
 def test_change_that_meets_another_comes_after_it(
-    dynamodb: "DynamoDBClient", state_table: str
+    rules: Rules, dynamodb: "DynamoDBClient", watch: Watch
 ) -> None:
-    contended: Any = Contended(dynamodb, conflicts=3)
-    Rules(state_table, contended).add(rule("in/"))
-    assert [each.prefix for each in Rules(state_table, dynamodb).of("uploads")] == ["in/"]
+    reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+    answer: Any = {"Error": {"Code": "Canceled"}, "CancellationReasons": reasons}
+    conflict = dynamodb.exceptions.TransactionCanceledException(answer, "TransactWriteItems")
+    watched = watch(dynamodb, "transact_write_items", *[conflict] * 3)
+    rules.add(rule("in/"))
+    assert watched.call_count == 4
+    assert [each.prefix for each in rules.of("uploads")] == ["in/"]
 
 
 def test_all_rules_are_exchanged_at_once_and_keep_their_order(rules: Rules) -> None:
