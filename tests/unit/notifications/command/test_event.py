@@ -141,21 +141,8 @@ def test_ls_marks_rules_without_their_target(run: Run, aws: MotoAws) -> None:
         ["redis:old (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*", ids[gone]],
         ["webhook:primary", "s3:ObjectCreated:*", ".jpg", ids[WEBHOOK]],
     ]
-    document = run("event", "ls", "uploads", WEBHOOK, "--json").document
-    assert document["status"] == "success"
-    assert {rule.pop("bucket") for rule in document["rules"]} == {"uploads"}
-    assert [rule | {"id": ""} for rule in document["rules"]] == [
-        {
-            "id": "",
-            "arn": WEBHOOK,
-            "event": ["s3:ObjectCreated:*"],
-            "prefix": "",
-            "suffix": ".jpg",
-            "conditions": [],
-            "name": "",
-            "deployed": True,
-        }
-    ]
+    (rule,) = run("event", "ls", "uploads", WEBHOOK, "--json").document["rules"]
+    assert (rule["id"], rule["suffix"], rule["deployed"]) == (ids[WEBHOOK], ".jpg", True)
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ def save(file: Path, *entries: Any, **more: Any) -> str:
 
 def test_apply_accepts_the_output_of_ls(run: Run, aws: MotoAws, file: Path) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/", "--name", "a")
-    run("event", "add", "uploads", POSTGRES, "--size", "1KiB-", "--not", "key^=tmp/")
+    narrow = ("--suffix", ".jpg", "--size", "1KiB-", "--not", "key^=tmp/")
+    run("event", "add", "uploads", POSTGRES, *narrow)
     run("event", "add", "archive", WEBHOOK, "--ahead", "--event", "delete")
     stored = Rules(TABLE, aws.dynamodb)
     labelled = Rule(bucket="archive", arn=WEBHOOK, events=("s3:ObjectCreated:Put",), label="x")
