@@ -159,10 +159,10 @@ class _IndexedRule:
 
     __slots__ = ("conditions", "hit", "names", "shortest", "slot")
 
-    def __init__(self, rule: Rule, conditions: Iterable[Condition], names: int) -> None:
+    def __init__(self, rule: Rule, conditions: Sequence[Condition], names: int) -> None:
         self.hit = Hit(rule.to, rule.name or rule.id, bool(rule.name))
         self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
-        self.conditions = tuple((condition, test_of(condition)) for condition in conditions)
+        self.conditions = tuple(zip(conditions, map(test_of, conditions), strict=True))
         self.names = names
         self.shortest = 0 if _is_wild(rule) else len(rule.prefix) + len(rule.suffix)
 
@@ -223,9 +223,11 @@ def _is_regex(condition: Condition) -> bool:
 def ends(rule: Rule, how: Literal["prefix", "suffix"]) -> Sequence[str]:
     """Return the prefixes or suffixes of matching keys, its own or a condition's; "" is any."""
     end: str = getattr(rule, how)
+    if end or not rule.conditions:
+        return (end,)
     given = (
         condition.values
         for condition in rule.conditions
         if condition.on == "key" and condition.how == how and not condition.unless
     )
-    return (end,) if end else next(given, ("",))
+    return next(given, ("",))

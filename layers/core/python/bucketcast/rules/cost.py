@@ -44,7 +44,7 @@ def cost(rules: Iterable[Rule]) -> Cost:
         if regex is not None:
             together.add(regex)
         memory += _RULE_BYTES + _EVENT_BYTES * len(rule.events)
-        memory += sum(map(_text_bytes, (rule.prefix, rule.suffix)))
+        memory += sum(map(_text_bytes, (rule.prefix, rule.suffix, rule.label)))
         steps = 0
         for condition in conditions:
             each = _NETWORK_BYTES if condition.how == "cidr" else _VALUE_BYTES
@@ -84,5 +84,5 @@ def check(rules: Iterable[Rule]) -> None:
 
 
 def _text_bytes(text: str) -> int:
-    """Return the bytes of a text, with one more that is the other way round."""
+    """Return the bytes of a text, with one more that is the other way round, or is hashed."""
     return 2 * len(text) * (1 if text.isascii() else 4)
