@@ -1,11 +1,11 @@
 """The processes that the local AWS runs functions in."""
 
-import time
 from typing import Literal
 
 import psutil
 
 from tests.e2e.system import Deployed
+from tests.waiting import last_seen
 
 _NAME = "AWS_LAMBDA_FUNCTION_NAME"
 _Count = Literal["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -38,12 +38,10 @@ def kill_when_busy(system: Deployed, function: str, queue: str) -> int:
 
     Return how many of its processes that were, 0 where no message came in time.
     """
-    deadline = time.monotonic() + _BUSY_WITHIN
-    while True:
-        found = processes(system, function) if count(system, queue, IN_HAND) else []
-        if found or time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
+    found = last_seen(
+        lambda: processes(system, function) if count(system, queue, IN_HAND) else [],
+        within=_BUSY_WITHIN,
+    )
     for each in found:
         _kill(each)
     return len(found)

@@ -1,7 +1,6 @@
 """The deployed stack from outside: AWS's clients and the `bucketcast` command."""
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,14 +19,13 @@ from tests.command_result import CommandResult
 from tests.e2e import iam, request_rules
 from tests.e2e.commands import run
 from tests.e2e.deployment import STACK, Consumers, Local
+from tests.waiting import WAIT_SECONDS, last_seen
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
 T = TypeVar("T")
-WAIT_SECONDS = 180.0
-"""Above all for functions that start, on a machine that is busy."""
 RETURN_SECONDS = WAIT_SECONDS + LONGEST_OUTAGE_PAUSE_SECONDS
 """For a target that was down, which is tried again the later the longer that took."""
 COMMAND_SECONDS = 180.0
@@ -228,7 +226,7 @@ class Deployed:
         within: float = WAIT_SECONDS,
     ) -> T:
         """Look until it is as wanted; else fail with what was seen and how the system fares."""
-        seen = _last_seen(look, wanted, within)
+        seen = last_seen(look, wanted, within)
         if not wanted(seen):
             last = repr(seen)[:3_000]
             raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {last}\n{self}")
@@ -238,7 +236,7 @@ class Deployed:
         self, what: str, look: Callable[[], T], wanted: T, *, within: float = WAIT_SECONDS
     ) -> None:
         """As `until`, for one value; pytest shows what differs."""
-        seen = _last_seen(look, lambda seen: seen == wanted, within)
+        seen = last_seen(look, lambda seen: seen == wanted, within)
         assert seen == wanted, f"not within {within:.0f} s: {what}\n{self}"
 
     def until_settled(self, *, within: float = WAIT_SECONDS) -> None:
@@ -281,12 +279,3 @@ def repeated(step: Callable[[], object], seconds: float) -> Iterator[None]:
 
 def dead_of(queue: str) -> str:
     return f"{queue}-dead"
-
-
-def _last_seen(look: Callable[[], T], wanted: Callable[[T], bool], within: float) -> T:
-    """Look until it is as wanted or the time is over; return what was seen last."""
-    began = time.monotonic()
-    while not wanted(seen := look()) and (waited := time.monotonic() - began) <= within:
-        # The longer it takes, the rarer: a look costs the emulator time that it needs itself.
-        time.sleep(max(0.05, waited / 20))
-    return seen

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
@@ -27,6 +26,7 @@ from tests.e2e.target_page import Page
 from tests.servers.kafka import KafkaServer
 from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
+from tests.waiting import last_seen
 
 WAITING = re.compile("waiting for ")
 PRINTED = re.compile(r"s3:ObjectCreated:Put +uploads/photo\.jpg +5605$", re.MULTILINE)
@@ -88,12 +88,12 @@ class Running:
 
     def wait_for(self, text: re.Pattern[str]) -> None:
         """Wait until it has printed a line with this."""
-        deadline = time.monotonic() + SECONDS
-        while not text.search(self._log.read_text("utf-8")):
-            late = time.monotonic() > deadline
-            if late or self._program.poll() is not None:
-                pytest.fail(f"{self._log.name} printed no {text.pattern}:\n{self._log.read_text()}")
-            time.sleep(0.05)
+        printed = last_seen(
+            lambda: self._log.read_text("utf-8"),
+            lambda seen: text.search(seen) or self._program.poll() is not None,
+            within=SECONDS,
+        )
+        assert text.search(printed), f"{self._log.name} printed no {text.pattern}:\n{printed}"
 
     def end(self) -> None:
         """Interrupt it, with all that it has started."""
@@ -172,11 +172,12 @@ def test_each_page_leads_to_a_printed_event(
         terminal.type(copy)
         for each in consumers:
             each.wait_for(PRINTED)
-        deadline = time.monotonic() + SECONDS
         wanted = {f"{page.kind}:primary" for page in pages}
         # Each target may have to start a function, to which a busy machine takes its time.
-        while not wanted <= online(rows := terminal.type(show)):
-            assert time.monotonic() < deadline, rows
+        rows = last_seen(
+            lambda: terminal.type(show), lambda rows: wanted <= online(rows), within=SECONDS
+        )
+        assert wanted <= online(rows), rows
 
 
 def online(rows: str) -> set[str]:
