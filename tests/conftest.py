@@ -18,7 +18,6 @@ from tests.servers import tls as certificates
 from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
 
-VERSIONS = pytest.StashKey[dict[str, str]]()
 # Properties do not watch the clock: a busy machine may be late for any example. Their examples are
 # the same in every run, but for `make model`, which looks for new ones.
 settings.register_profile(
@@ -30,18 +29,9 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[VERSIONS] = {}
+def pytest_configure() -> None:
     # As Ctrl-C, so that the fixtures end what they started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say which servers the tests talked to."""
-    for name, version in sorted(config.stash[VERSIONS].items()):
-        terminalreporter.write_line(f"{name:<28} {version}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -72,16 +62,13 @@ def tls(servers_folder: Path) -> Tls:
 
 
 @pytest.fixture(scope="session")
-def running_server(
-    servers_folder: Path, tls: Tls, request: pytest.FixtureRequest
-) -> Iterator[Callable[[str], Server]]:
+def running_server(servers_folder: Path, tls: Tls) -> Iterator[Callable[[str], Server]]:
     """The server of that name, running, with all that has arrived in this run."""
     started: dict[str, Server] = {}
 
     def running(name: str) -> Server:
         if name not in started:
             started[name] = start_or_fail(name, servers_folder / name, tls)
-            request.config.stash[VERSIONS][name] = started[name].version()
         server = started[name]
         server.start_again()
         server.resume()

@@ -7,7 +7,6 @@ Programs come from `tests/servers/install`; a missing one is a failure, never a 
 import ast
 import importlib
 import ssl
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any, Protocol, cast
 
 from tests.servers.process import Process
 from tests.servers.tls import Tls
+from tests.waiting import last_seen
 
 Settings = dict[str, str]
 """What stands under `[notify_<kind>.<id>]`: MinIO's keys and their text."""
@@ -64,10 +64,6 @@ class Server(ABC):
         return f"127.0.0.1:{self.port}"
 
     @abstractmethod
-    def version(self) -> str:
-        """The product and its version, as the running server says it."""
-
-    @abstractmethod
     def settings(self, **overrides: str) -> Settings:
         """With the right login, over a plain connection."""
 
@@ -76,12 +72,22 @@ class Server(ABC):
         """As `settings`, with a login that is refused."""
 
     @abstractmethod
+    def encrypted(self, *, demanding: bool) -> Settings:
+        """What leads to TLS, in place of the plain connection's.
+
+        There the server demands a client certificate of its authority if it is to be `demanding`.
+        """
+
     def tls_settings(self, **overrides: str) -> Settings:
         """With the right login, over TLS, the server's certificate and name verified."""
+        return self._over_tls(self.encrypted(demanding=False) | overrides)
 
-    @abstractmethod
     def mtls_settings(self, **overrides: str) -> Settings:
         """As `tls_settings`, where the server demands a client certificate of its authority."""
+        return self._over_tls(self.encrypted(demanding=True) | self.certificate | overrides)
+
+    def _over_tls(self, own: Settings) -> Settings:
+        return self.settings(**{"cert_authority": self.tls.ca.read_text(), **own})
 
     @property
     def certificate(self) -> Settings:
@@ -120,12 +126,13 @@ class Server(ABC):
     def wait_until_shown(self, port: int) -> None:
         """Wait until a port for TLS shows the certificate, for at most a minute."""
         wanted = self.tls.server_cert.read_text().strip()
-        give_up = time.monotonic() + 60
-        shown = ""
-        while shown != wanted:
-            assert time.monotonic() < give_up
+
+        def shown() -> str:
             with suppress(OSError):  # it may reject who has no certificate
-                shown = ssl.get_server_certificate(("127.0.0.1", port), timeout=10).strip()
+                return ssl.get_server_certificate(("127.0.0.1", port), timeout=10).strip()
+            return ""
+
+        assert last_seen(shown, lambda seen: seen == wanted, within=60) == wanted
 
     def kill(self) -> None:
         """End it as `kill -9` does, with all it started."""

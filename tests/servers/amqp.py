@@ -86,11 +86,6 @@ class AmqpServer(Server):
         self.tls_port = tls_port
         self.password = PASSWORD
 
-    def version(self) -> str:
-        with self.connect() as connection:
-            server_properties = connection._impl.server_properties  # nothing public has it
-            return f"{server_properties['product']} {server_properties['version']}"
-
     def connect(self, vhost: str = "/") -> pika.BlockingConnection:
         """Connect as the full user; the caller closes the connection."""
         return pika.BlockingConnection(
@@ -147,18 +142,9 @@ class AmqpServer(Server):
         limited = {"url": self.url(LIMITED_USER, LIMITED_PASSWORD), "exchange_type": ""}
         return self.settings(**{**limited, "durable": "off", **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        return self._tls_settings("127.0.0.1", overrides)
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        return self._tls_settings("localhost", {**self.certificate, **overrides})
-
-    def _tls_settings(self, host: str, overrides: dict[str, str]) -> Settings:
-        verified = {
-            "url": f"amqps://{USER}:{PASSWORD}@{host}:{self.tls_port}/",
-            "cert_authority": self.tls.ca.read_text(),
-        }
-        return self.settings(**{**verified, **overrides})
+    def encrypted(self, *, demanding: bool) -> Settings:
+        host = "localhost" if demanding else "127.0.0.1"
+        return {"url": f"amqps://{USER}:{PASSWORD}@{host}:{self.tls_port}/"}
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [

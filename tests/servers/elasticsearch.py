@@ -78,11 +78,6 @@ class SearchServer(Server):
         super().__init__(process, tls, chosen["plain"])
         self._ports = chosen
 
-    def version(self) -> str:
-        version = self.request("GET", "/")["version"]
-        name = "OpenSearch" if version.get("distribution") == "opensearch" else "Elasticsearch"
-        return f"{name} {version['number']}"
-
     def request(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request to the node itself, without nginx.
 
@@ -103,13 +98,8 @@ class SearchServer(Server):
         """Return `settings` with an API key as the login."""
         return self._settings("plain", **{"api_key": API_KEY, **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        url = {"url": f"https://127.0.0.1:{self._ports['tls']}"}
-        return self.settings(**{**url, "cert_authority": self.tls.ca.read_text(), **overrides})
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        address = {"url": f"https://127.0.0.1:{self._ports['mtls']}"}
-        return self.tls_settings(**{**address, **self.certificate, **overrides})
+    def encrypted(self, *, demanding: bool) -> Settings:
+        return {"url": f"https://127.0.0.1:{self._ports['mtls' if demanding else 'tls']}"}
 
     def _settings(self, port: str, **overrides: str) -> Settings:
         return {

@@ -139,11 +139,6 @@ class KafkaServer(Server):
         self.client = _administrator(ports)
         """librdkafka's options for a client that may do everything."""
 
-    def version(self) -> str:
-        """Return the version in the jar's name, as a broker does not report its version."""
-        (jar,) = _JARS.glob(_PRODUCT)
-        return f"Kafka {jar.stem.rpartition('-')[2]}"
-
     def settings(self, **overrides: str) -> Settings:
         login = {"sasl": "on", "sasl_username": USER, "sasl_password": PASSWORD}
         return {"brokers": self.address, "topic": self.destination, **login, **overrides}
@@ -151,20 +146,11 @@ class KafkaServer(Server):
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"sasl_password": "wr0ng-s3cret", **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{**self._verified("tls"), **overrides})
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; the certificate is the login."""
-        login = {"sasl": "off", "sasl_username": "", "sasl_password": "", **self.certificate}
-        return self.settings(**{**self._verified("mtls"), **login, **overrides})
-
-    def _verified(self, listener: str) -> Settings:
-        return {
-            "brokers": f"127.0.0.1:{self.ports[listener]}",
-            "tls": "on",
-            "cert_authority": self.tls.ca.read_text(),
-        }
+    def encrypted(self, *, demanding: bool) -> Settings:
+        """See `Server`; a certificate that is demanded is the login."""
+        no_other = {"sasl": "off", "sasl_username": "", "sasl_password": ""} if demanding else {}
+        port = self.ports["mtls" if demanding else "tls"]
+        return {"brokers": f"127.0.0.1:{port}", "tls": "on", **no_other}
 
     @contextmanager
     def scram_users(self, password: str) -> Iterator[None]:

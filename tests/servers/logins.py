@@ -61,7 +61,7 @@ def _replace(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def _amqp(server: Server, old: str, new: str) -> None:
+def _amqp(server: Server, _: str, new: str) -> None:
     made = cast("amqp.AmqpServer", server)
     definitions = server.process.folder / "definitions.json"  # read at each start
     users = json.loads(definitions.read_text())
@@ -71,29 +71,24 @@ def _amqp(server: Server, old: str, new: str) -> None:
     definitions.write_text(json.dumps(users))
     made.control("change_password", amqp.USER, new)
     made.password = new
-    assert old != new
 
 
-def _mqtt(server: Server, old: str, new: str) -> None:
-    assert old != new
+def _mqtt(server: Server, _: str, new: str) -> None:
     cast("mqtt.MqttServer", server).change_password(new)
 
 
-def _mysql(server: Server, old: str, new: str) -> None:
-    assert old != new
+def _mysql(server: Server, _: str, new: str) -> None:
     made = cast("mysql.MysqlServer", server)
     with closing(made.connect()) as connection, connection.cursor() as cursor:
         cursor.execute(f"ALTER USER {mysql.USER}@'%%' IDENTIFIED BY %s", [new])
 
 
-def _nats(server: Server, old: str, new: str) -> None:
+def _nats(server: Server, _: str, new: str) -> None:
     made = cast("nats.NatsServer", server)
     made.change_login({"token": new}, nats.LOGIN.replace(nats.TOKEN, new))
-    assert old != new
 
 
-def _postgres(server: Server, old: str, new: str) -> None:
-    assert old != new
+def _postgres(server: Server, _: str, new: str) -> None:
     with cast("postgres.PostgresServer", server).connect() as connection:
         connection.execute(f"ALTER ROLE {postgres.USER} PASSWORD '{new}'".encode())
 

@@ -153,11 +153,6 @@ class MqttServer(Server):
         self.ports = ports
         self.observer = observer
 
-    def version(self) -> str:
-        program = str(self.process.arguments[0])
-        usage = subprocess.run([program, "-h"], capture_output=True, text=True, check=False).stdout
-        return f"Mosquitto {usage.split()[2]}"
-
     def settings(self, **overrides: str) -> Settings:
         return {
             "broker": self.url("tcp"),
@@ -176,13 +171,8 @@ class MqttServer(Server):
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"password": "wr0ng-s3cret", **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        verified = {"broker": self.url("tls"), "cert_authority": self.tls.ca.read_text()}
-        return self.settings(**{**verified, **overrides})
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        own = {"broker": self.url("mtls"), **self.certificate}
-        return self.tls_settings(**{**own, **overrides})
+    def encrypted(self, *, demanding: bool) -> Settings:
+        return {"broker": self.url("mtls" if demanding else "tls")}
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [_arrival(message) for message in self.messages(destination)]

@@ -44,10 +44,6 @@ class MysqlServer(Server):
     kind = "mysql"
     destination = "events"
 
-    def version(self) -> str:
-        (text,) = self.rows("SELECT VERSION()")[0]
-        return f"MariaDB {text.partition('-')[0]}"
-
     def connect(self, database: str | None = DATABASE) -> Any:
         """An administrator's connection that commits each statement; the caller closes it."""
         return pymysql.connect(
@@ -79,14 +75,9 @@ class MysqlServer(Server):
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(dsn_string=self.dsn(password="wr0ng-s3cret"), **overrides)
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        verified = {"cert_authority": self.tls.ca.read_text(), **overrides}
-        return self.settings(dsn_string=self.dsn(parameters="?tls=true"), **verified)
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        verified = {"cert_authority": self.tls.ca.read_text(), **self.certificate, **overrides}
-        login = self.dsn(CLIENT_NAME, CLIENT_PASSWORD, "?tls=true")
-        return self.settings(dsn_string=login, **verified)
+    def encrypted(self, *, demanding: bool) -> Settings:
+        login = (CLIENT_NAME, CLIENT_PASSWORD) if demanding else (USER, PASSWORD)
+        return {"dsn_string": self.dsn(*login, "?tls=true")}
 
     def write(self, key: str, body: bytes) -> None:
         statement = f"UPDATE {self.destination} SET value = %s WHERE key_name = %s"

@@ -64,15 +64,6 @@ class NatsServer(Server):
     def address(self) -> str:
         return f"127.0.0.1:{self.ports['nats']}"
 
-    def version(self) -> str:
-        async def read_version() -> str:
-            async with self.connect() as client:
-                version = client.connected_server_version
-                number = f"{version.major}.{version.minor}.{version.patch}"
-                return f"nats-server {number}, {self.product}"
-
-        return asyncio.run(read_version())
-
     def settings(self, **overrides: str) -> Settings:
         jetstream = {"jetstream": "on"} if self.product == "jetstream" else {}
         return {
@@ -86,19 +77,10 @@ class NatsServer(Server):
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"token": "wr0ng-s3cret", **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; the server stops requiring certificates, which `mtls_settings` started."""
-        self.configure()
-        return self._tls_settings(overrides)
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; the server requires certificates until `tls_settings` or `clear`."""
-        self.configure(encryption="verify: true")
-        return self._tls_settings({**self.certificate, **overrides})
-
-    def _tls_settings(self, overrides: dict[str, str]) -> Settings:
-        verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}
-        return self.settings(**{**verified, **overrides})
+    def encrypted(self, *, demanding: bool) -> Settings:
+        """See `Server`; it demands certificates until this is called again, or `clear`."""
+        self.configure(encryption="verify: true" if demanding else "")
+        return {"tls": "on"}
 
     def configure(self, login: str = LOGIN, *, encryption: str | None = "", more: str = "") -> None:
         """Restart the server with this part of its configuration, unless it already has it.
@@ -194,9 +176,6 @@ class StreamingServer(NatsServer):
     """Its `destination` is a channel."""
 
     program = "nats-streaming-server"
-
-    def version(self) -> str:
-        return f"NATS Streaming {stan.status(self.ports['http'], 'serverz')['version']}"
 
     def settings(self, **overrides: str) -> Settings:
         streaming = {

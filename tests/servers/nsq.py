@@ -43,9 +43,6 @@ class NsqServer(Server):
         super().__init__(process, tls, tcp)
         self.http = http
 
-    def version(self) -> str:
-        return f"nsqd {self.request('/info')['version']}"
-
     def settings(self, **overrides: str) -> Settings:
         """See `Server`; nsqd stops requiring certificates, which `mtls_settings` started."""
         self._require_certificates(required=False)
@@ -58,19 +55,13 @@ class NsqServer(Server):
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"auth_secret": "wr0ng-s3cret", **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; as with `settings`, nsqd stops requiring certificates."""
-        self._require_certificates(required=False)
-        return self._encrypted(overrides)
+    def encrypted(self, *, demanding: bool) -> Settings:
+        """See `Server`; nsqd restarts to demand certificates, until other settings are used."""
+        self._require_certificates(required=demanding)
+        return {"tls": "on"}
 
-    def mtls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; nsqd restarts to require certificates, until other settings are used."""
-        self._require_certificates(required=True)
-        return self._encrypted({**self.certificate, **overrides})
-
-    def _encrypted(self, overrides: dict[str, str]) -> Settings:
-        verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}
-        return self._login({**verified, **overrides})
+    def _over_tls(self, own: Settings) -> Settings:
+        return self._login({"cert_authority": self.tls.ca.read_text(), **own})
 
     def _require_certificates(self, *, required: bool) -> None:
         others = {key: value for key, value in self._options().items() if key not in _MUTUAL_TLS}

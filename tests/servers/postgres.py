@@ -49,11 +49,6 @@ class PostgresServer(Server):
     kind = "postgres"
     destination = "events"
 
-    def version(self) -> str:
-        with self.connect() as connection:
-            (text,) = connection.execute("show server_version").fetchone() or ("",)
-        return f"PostgreSQL {text}"
-
     def connect(self, database: str = DATABASE) -> psycopg.Connection:
         """A superuser's connection that commits each statement; the caller closes it."""
         return psycopg.connect(
@@ -67,27 +62,22 @@ class PostgresServer(Server):
         )
 
     def settings(self, **overrides: str) -> Settings:
-        return self._settings(USER, PASSWORD, "disable", overrides)
+        string = self._string(USER, PASSWORD, "disable")
+        return {"connection_string": string, "table": self.destination, **overrides}
 
     def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self._settings(USER, "wr0ng-s3cret", "disable", overrides)
+        string = self._string(USER, "wr0ng-s3cret", "disable")
+        return self.settings(connection_string=string, **overrides)
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        verified = {"cert_authority": self.tls.ca.read_text(), **overrides}
-        return self._settings(USER, PASSWORD, "verify-full", verified)
+    def encrypted(self, *, demanding: bool) -> Settings:
+        login = (CLIENT_NAME, CLIENT_PASSWORD) if demanding else (USER, PASSWORD)
+        return {"connection_string": self._string(*login, "verify-full")}
 
-    def mtls_settings(self, **overrides: str) -> Settings:
-        verified = {"cert_authority": self.tls.ca.read_text(), **self.certificate, **overrides}
-        return self._settings(CLIENT_NAME, CLIENT_PASSWORD, "verify-full", verified)
-
-    def _settings(
-        self, user: str, password: str, sslmode: str, overrides: dict[str, str]
-    ) -> Settings:
-        string = (
+    def _string(self, user: str, password: str, sslmode: str) -> str:
+        return (
             f"host=127.0.0.1 port={self.port} dbname={DATABASE} user={user} password={password}"
             f" sslmode={sslmode}"
         )
-        return {"connection_string": string, "table": self.destination, **overrides}
 
     def show_certificate(self) -> None:
         for file in (self.tls.server_cert, self.tls.server_key):

@@ -1,6 +1,5 @@
 """Redis with a password, a user who may only touch `ev:*`, TLS, and no write lost by a kill."""
 
-import shutil
 from pathlib import Path
 
 import redis
@@ -8,7 +7,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.servers import Arrival, Server, Settings
-from tests.servers.machine import MissingProgramError, ports
+from tests.servers.machine import find_program, ports
 from tests.servers.process import Process
 from tests.servers.tls import Tls
 
@@ -53,10 +52,6 @@ class RedisServer(Server):
         super().__init__(process, tls, plain)
         self.tls_port = tls_port
 
-    def version(self) -> str:
-        with self.connect() as client:
-            return f"Redis {client.info('server')['redis_version']}"
-
     def connect(self) -> redis.Redis:
         """The default user's client; the caller closes it."""
         return redis.Redis(
@@ -84,27 +79,11 @@ class RedisServer(Server):
             **{"user": LIMITED_USER, "password": LIMITED_PASSWORD, **overrides},
         )
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; client certificates are welcome again after `mtls_settings`."""
-        self._client_certificates("optional")
-        return self._tls_settings(overrides)
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        """See `Server`; its one TLS port demands them until `tls_settings` or `clear`."""
-        self._client_certificates("yes")
-        return self._tls_settings({**self.certificate, **overrides})
-
-    def _tls_settings(self, overrides: dict[str, str]) -> Settings:
-        verified = {
-            "address": f"127.0.0.1:{self.tls_port}",
-            "tls": "on",
-            "cert_authority": self.tls.ca.read_text(),
-        }
-        return self.settings(**{**verified, **overrides})
-
-    def _client_certificates(self, wanted: str) -> None:
+    def encrypted(self, *, demanding: bool) -> Settings:
+        """See `Server`; its one TLS port demands certificates until this is called again."""
         with self.connect() as client:
-            client.config_set("tls-auth-clients", wanted)
+            client.config_set("tls-auth-clients", "yes" if demanding else "optional")
+        return {"address": f"127.0.0.1:{self.tls_port}", "tls": "on"}
 
     def write(self, key: str, body: bytes) -> None:
         with self.connect() as client:
@@ -128,9 +107,7 @@ class RedisServer(Server):
 
 def start(folder: Path, tls: Tls) -> RedisServer:
     """Start Redis with its data in `folder`; see `servers.Module.start`."""
-    program = shutil.which("redis-server")
-    if program is None:
-        raise MissingProgramError("redis-server")
+    program = find_program("redis-server")
     folder.mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, "plain", "tls")
     users = folder / "users.acl"

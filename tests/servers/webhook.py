@@ -1,6 +1,5 @@
 """A webhook endpoint, plain, with TLS and mutual TLS, that can be made to fail."""
 
-import ssl
 import sys
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
@@ -33,9 +32,6 @@ class WebhookServer(Server):
         self._requests: list[Request] = []
         self._bytes_read = 0
 
-    def version(self) -> str:
-        return f"HTTP and HTTPS receiver over {ssl.OPENSSL_VERSION}"
-
     def settings(self, **overrides: str) -> Settings:
         endpoint = f"http://{self.address}{self.destination}"
         return {"endpoint": endpoint, "auth_token": TOKEN, **overrides}
@@ -43,16 +39,9 @@ class WebhookServer(Server):
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"auth_token": "wr0ng-s3cret", **overrides})
 
-    def tls_settings(self, **overrides: str) -> Settings:
-        verified = {
-            "endpoint": f"https://127.0.0.1:{self.listeners.tls}{self.destination}",
-            "cert_authority": self.tls.ca.read_text(),
-        }
-        return self.settings(**{**verified, **overrides})
-
-    def mtls_settings(self, **overrides: str) -> Settings:
-        address = {"endpoint": f"https://127.0.0.1:{self.listeners.mtls}{self.destination}"}
-        return self.tls_settings(**{**address, **self.certificate, **overrides})
+    def encrypted(self, *, demanding: bool) -> Settings:
+        port = self.listeners.mtls if demanding else self.listeners.tls
+        return {"endpoint": f"https://127.0.0.1:{port}{self.destination}"}
 
     def received(self, destination: str = "") -> list[Arrival]:
         """The events that were answered 2xx; `requests` has the others too."""
