@@ -5,8 +5,6 @@ uses no code of the targets, of the rules or of the mirrors. A mirror shows only
 key: whether it was given the others is read from the functions' traces.
 """
 
-import json
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,12 +16,12 @@ from tests.chaos.log import MODEL_PREFIX, Event, Log
 from tests.chaos.operations import remaining
 from tests.chaos.plan import Plan
 from tests.chaos.traces import delivered
-from tests.contract.bucket import NULL
-from tests.contract.bucket_listing import VisibleObject, wrong
+from tests.contract.bucket_listing import shown_by, wrong
 from tests.e2e import arrivals
 from tests.e2e.all_servers import ID, AllServers
 from tests.e2e.system import DeadLetter, Deployed, dead_of
 from tests.servers import Arrival
+from tests.waiting import last_seen
 
 TRACED_WITHIN = 60.0
 
@@ -100,7 +98,7 @@ class Judge:
         differ = [path for path in both if real[path] != listing[path]]
         verdict.add(verdict.wrong, name, (f"{p}: {real[p]}, not {listing[p]}" for p in differ))
         model_rows = {
-            row.key.removeprefix(MODEL_PREFIX): _visible(row)
+            row.key.removeprefix(MODEL_PREFIX): shown_by(row.body)
             for row in rows
             if row.key.startswith(MODEL_PREFIX)
         }
@@ -130,11 +128,12 @@ class Judge:
 
         The local AWS logs what a function printed after it has deleted the messages.
         """
-        deadline = time.monotonic() + TRACED_WITHIN
-        self.delivered = delivered(self.system.local.log)
-        while any(map(self._undelivered, self.all_servers.mirrors)) and time.monotonic() < deadline:
-            time.sleep(1)
+
+        def missing() -> bool:
             self.delivered = delivered(self.system.local.log)
+            return any(map(self._undelivered, self.all_servers.mirrors))
+
+        last_seen(missing, lambda seen: not seen, TRACED_WITHIN)
 
     def check_log(self, kind: str, log: Log, listing: Mapping[str, tuple[int, str]]) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
@@ -191,11 +190,3 @@ def _in_letter(letter: DeadLetter, plan: Injected) -> Iterator[str]:
     for delivery in deliveries:
         event = delivery.event
         yield str(Identity(f"{event.bucket}/{event.key}", event.request_id))
-
-
-def _visible(row: Arrival) -> VisibleObject:
-    (record,) = json.loads(row.body)["Records"]
-    s3_object = record["s3"]["object"]
-    return VisibleObject(
-        s3_object.get("versionId") or NULL, s3_object.get("eTag", ""), s3_object.get("size", 0)
-    )

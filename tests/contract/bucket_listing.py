@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tests.contract.bucket import Bucket, Happened
+from tests.contract.bucket import NULL, Bucket, Happened
 from tests.contract.bucket_records import Dialect, unreported
+from tests.contract.case import record_of
 
 
 class VisibleObject(NamedTuple):
@@ -13,6 +14,14 @@ class VisibleObject(NamedTuple):
     version: str
     etag: str
     size: int
+
+
+def shown_by(body: bytes) -> VisibleObject:
+    """Return what a row's record shows."""
+    found = record_of(body)["s3"]["object"]
+    return VisibleObject(
+        found.get("versionId") or NULL, found.get("eTag", ""), found.get("size", 0)
+    )
 
 
 def listed(bucket: Bucket) -> dict[str, VisibleObject]:

@@ -12,11 +12,11 @@ HOST = "127.0.0.2"
 
 @contextmanager
 def endpoint(
-    answer: bytes, *, context: ssl.SSLContext | None = None, stays: bool = False
+    *answers: bytes, context: ssl.SSLContext | None = None, stays: bool = False
 ) -> Iterator[tuple[str, list[bytes]]]:
-    """Answer the first bytes of each connection; yield `host:port` and those bytes.
+    """Answer one after the other what comes by each connection; yield `host:port` and what came.
 
-    The connection is closed after that, or at the end if it `stays`.
+    The connection is closed after that, or if it `stays`, read until the client closes it.
     """
     received: list[bytes] = []
     open_: list[socket.socket] = []
@@ -30,11 +30,12 @@ def endpoint(
                         peer, server_side=True, do_handshake_on_connect=False
                     )
                 open_.append(peer)
-                with suppress(OSError):  # the client may refuse the certificate
-                    received.append(peer.recv(65_536))
-                    peer.sendall(answer)
-                if not stays:
-                    peer.close()
+                with peer, suppress(OSError):  # the client may refuse the certificate
+                    for answer in answers:
+                        received.append(peer.recv(65_536))
+                        peer.sendall(answer)
+                    while stays and (data := peer.recv(65_536)):
+                        received.append(data)
 
     with socket.create_server((HOST, 0)) as listener:
         thread = threading.Thread(target=serve)
@@ -43,6 +44,7 @@ def endpoint(
             yield f"{HOST}:{listener.getsockname()[1]}", received
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
             for peer in open_:
-                peer.close()
+                with suppress(OSError):  # closed already
+                    peer.shutdown(socket.SHUT_RDWR)
+            thread.join()

@@ -1,10 +1,32 @@
-"""A factory of targets for one test, which closes them."""
+"""Fixtures of one kind's tests: its server, and a factory of targets, which closes them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import pytest
+
 from bucketcast.settings.options import read
+from tests.servers import Server
+
+
+def running(name: str) -> Any:
+    """Make a fixture of the server of that name, as if new."""
+
+    def started(server: Callable[[str], Server]) -> Server:
+        return server(name)
+
+    return pytest.fixture(started)
+
+
+def making(target_class: Any, kind: str, *, check: bool = True) -> Any:
+    """Make a fixture of a factory of targets, by default with the settings of the kind's server."""
+
+    def make(server: Callable[[str], Server]) -> Iterator[Callable[..., Any]]:
+        with target_factory(target_class, server(kind).settings, check=check) as factory:
+            yield factory
+
+    return pytest.fixture(make)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """AMQP alone: exchanges, queues, publisher confirms and its own errors."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryab
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.sockets import DeadlineSocket
-from tests.contract.case import HANGS_AFTER, event, events
+from tests.contract.case import event, events
 from tests.contract.diagnoses import fault
 from tests.contract.target_factory import target_factory
 from tests.servers.amqp import (
@@ -23,6 +22,7 @@ from tests.servers.amqp import (
     OTHER_VHOST,
     AmqpServer,
 )
+from tests.waiting import last_seen
 
 OTHER_EXCHANGE, OTHER_QUEUE = "ev.exchange", "ev.queue"
 
@@ -316,9 +316,7 @@ def test_no_event_is_lost_while_the_broker_lacks_memory(
         assert waiting == 1
     finally:
         amqp.control("set_vm_memory_high_watermark", "0.4")
-    give_up = time.monotonic() + HANGS_AFTER
-    while not accepts_messages(target) and time.monotonic() < give_up:
-        time.sleep(0.1)
+    last_seen(lambda: accepts_messages(target))
     # On the same connection: parts that were never sent must not count as delivery tags.
     assert target.send(events(3)) == {}
     ids = {properties.message_id for properties, _ in amqp.messages()}

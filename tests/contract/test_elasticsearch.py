@@ -21,6 +21,7 @@ from tests.contract.mirrors import rows
 from tests.contract.target_factory import target_factory
 from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
+from tests.waiting import last_seen
 
 TAGGED = "s3:ObjectCreated:PutTagging"
 GUARD = "events-guard"
@@ -366,14 +367,16 @@ def wait_until_forgotten(search: SearchServer, path: str) -> None:
     search.request("PUT", f"{path}?version=5&version_type=external", body)
     search.request("DELETE", f"{path}?version=7&version_type=external")
     search.request("POST", "/events/_flush?force=true")
-    for _ in range(200):
+
+    def forgotten() -> bool:
         search.request("POST", "/events/_refresh")
         try:
             search.request("PUT", f"{path}?version=6&version_type=external", body)
         except RefusedError:
-            continue
-        return
-    pytest.fail("the server still knows its delete")
+            return False
+        return True
+
+    assert last_seen(forgotten), "the server still knows its delete"
 
 
 def test_old_guard_documents_are_deleted(

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -29,23 +28,15 @@ from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.kafka import Target
 from tests.contract.case import HANGS_AFTER, UNUSUAL_KEYS, bounded, event, events
 from tests.contract.diagnoses import fault, findings
-from tests.contract.target_factory import target_factory
+from tests.contract.target_factory import making, running
 from tests.servers.kafka import USER, KafkaServer, start_with_topic_creation
 from tests.servers.tls import Tls
 
 Make = Callable[..., Target]
 
 
-@pytest.fixture
-def kafka(server: Callable[[str], Any]) -> KafkaServer:
-    broker: KafkaServer = server("kafka")
-    return broker
-
-
-@pytest.fixture
-def make(kafka: KafkaServer) -> Iterator[Make]:
-    with target_factory(Target, kafka.settings) as make:
-        yield make
+kafka = running("kafka")
+make = making(Target, "kafka")
 
 
 def refusal(target: Target, batch: Sequence[Event] = ()) -> DeliveryError:

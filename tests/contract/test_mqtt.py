@@ -16,8 +16,8 @@ from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.mqtt import Target
 from tests.contract.case import bounded, event, events, path_of
 from tests.contract.endpoint import endpoint
-from tests.contract.target_factory import target_factory
-from tests.servers import Server, mqtt
+from tests.contract.target_factory import making, running
+from tests.servers import mqtt
 from tests.servers.link import Links
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, WAIT, MqttServer
 from tests.servers.tls import Tls
@@ -29,17 +29,8 @@ QOS = pytest.mark.parametrize("qos", ["0", "1", "2"])
 _client = re.compile(r"New client connected from \S+ as (\S+) \(p(\d), c(\d), k(\d+), u'alice'\)")
 
 
-@pytest.fixture
-def mosquitto(server: Callable[[str], Server]) -> MqttServer:
-    broker = server("mqtt")
-    assert isinstance(broker, MqttServer)
-    return broker
-
-
-@pytest.fixture
-def make(mosquitto: MqttServer) -> Iterator[Make]:
-    with target_factory(Target, mosquitto.settings) as make:
-        yield make
+mosquitto = running("mqtt")
+make = making(Target, "mqtt")
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -22,13 +22,10 @@ from tests.contract.case import DAY, DELETE, HANGS_AFTER, PUT, event
 from tests.contract.mirrors import rows
 from tests.contract.mysql_target import global_variable, refusal, target
 from tests.contract.oracle import Row
-from tests.servers import Server
+from tests.contract.target_factory import running
 from tests.servers.mysql import DATABASE, MysqlServer
 
-
-@pytest.fixture
-def mysql(server: Callable[[str], Server]) -> MysqlServer:
-    return cast("MysqlServer", server("mysql"))
+mysql = running("mysql")
 
 
 def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:

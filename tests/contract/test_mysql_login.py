@@ -1,7 +1,6 @@
 """How MySQL is reached: the DSN, logins, rights, TLS and time-outs."""
 
 import socket
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -14,13 +13,10 @@ from bucketcast.targets.mysql import Target
 from tests.contract.case import DELETE, event
 from tests.contract.diagnoses import fault
 from tests.contract.mysql_target import global_variable, refusal, target
-from tests.servers import Server
+from tests.contract.target_factory import running
 from tests.servers.mysql import MysqlServer
 
-
-@pytest.fixture
-def mysql(server: Callable[[str], Server]) -> MysqlServer:
-    return cast("MysqlServer", server("mysql"))
+mysql = running("mysql")
 
 
 def test_missing_rights_are_named(mysql: MysqlServer) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -22,29 +21,20 @@ from bucketcast.targets.nats import client as nats_client
 from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.jetstream import _Error, _refusal
 from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
-from tests.contract.target_factory import target_factory
+from tests.contract.target_factory import running, target_factory
 from tests.servers import Server
 from tests.servers import nats_stream as stream
 from tests.servers.machine import go_sources, ports
 from tests.servers.nats import LOGIN, TOKEN, NatsServer, StreamingServer
 from tests.servers.process import Process
+from tests.waiting import last_seen
 
 Make = Callable[..., Target]
 
 
-@pytest.fixture
-def core(server: Callable[[str], Server]) -> NatsServer:
-    return cast("NatsServer", server("nats-core"))
-
-
-@pytest.fixture
-def jetstream(server: Callable[[str], Server]) -> NatsServer:
-    return cast("NatsServer", server("nats-jetstream"))
-
-
-@pytest.fixture
-def streaming(server: Callable[[str], Server]) -> StreamingServer:
-    return cast("StreamingServer", server("nats-streaming"))
+core = running("nats-core")
+jetstream = running("nats-jetstream")
+streaming = running("nats-streaming")
 
 
 @pytest.fixture
@@ -169,19 +159,19 @@ def test_a_stream_behind_a_leaf_node_is_found_in_its_domain(
     jetstream: NatsServer, leaf: str, make: Make
 ) -> None:
     target = make(jetstream.settings(address=leaf, jetstream_domain="hub"))
-    bounded(lambda: _until_probed(target))
+    last_seen(lambda: reaches_hub(target))
     assert target.send(events(3)) == {}
     assert len(jetstream.received()) == 3
     elsewhere = make(jetstream.settings(address=leaf))
     assert "jetstream_domain" in probe_error(elsewhere)
 
 
-def _until_probed(target: Target) -> None:
-    """Wait until the leaf node has reached its hub."""
-    while True:
-        with suppress(DeliveryError):
-            return target.probe()
-        time.sleep(0.1)
+def reaches_hub(target: Target) -> bool:
+    """Whether the leaf node has reached its hub."""
+    with suppress(DeliveryError):
+        target.probe()
+        return True
+    return False
 
 
 def test_every_error_of_jetstream_has_a_verdict() -> None:
@@ -286,10 +276,9 @@ def test_streaming_options_limit_messages_in_flight(
         assert isinstance(reason(target, events(100)), NotConnected)
     streaming.resume()
     assert make(streaming.settings()).send([event("last")]) == {}
-    end = time.monotonic() + HANGS_AFTER
-    while len(streaming.received()) <= sent and time.monotonic() < end:
-        time.sleep(0.05)  # the server reads both connections concurrently
-    assert len(streaming.received()) == sent + 1
+    # The server reads both connections concurrently.
+    found = last_seen(streaming.received, lambda found: len(found) > sent)
+    assert len(found) == sent + 1
 
 
 def test_wrong_cluster_id_is_reported(streaming: StreamingServer, make: Make) -> None:
@@ -310,8 +299,7 @@ def test_client_registers_again_after_missed_heartbeats(
     with streaming.configured(more=heartbeats):
         target = make(streaming.settings())
         assert target.send(events(1)) == {}
-        while streaming.clients():
-            time.sleep(0.05)
+        last_seen(streaming.clients, lambda clients: not clients)
         error = reason(target, events(2, "unknown"))
         assert isinstance(error, NotConnected)
         assert "does not know this client any more" in str(error)

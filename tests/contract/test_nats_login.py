@@ -15,13 +15,14 @@ from nats.aio.msg import Msg
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
 from bucketcast.targets.nats import Target
 from tests.contract.case import events
-from tests.contract.target_factory import target_factory
-from tests.contract.test_nats import core, jetstream, reason
+from tests.contract.target_factory import running, target_factory
+from tests.contract.test_nats import reason
 from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
 
-__all__ = ["core", "jetstream"]
 Make = Callable[..., Target]
+core = running("nats-core")
+jetstream = running("nats-jetstream")
 SERVERS = ("nats-core", "nats-jetstream", "nats-streaming")
 
 

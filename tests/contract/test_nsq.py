@@ -1,11 +1,8 @@
 """NSQ alone: topics, limits, permissions, and the connection to nsqd."""
 
 import re
-import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,24 +14,15 @@ from bucketcast.targets.base.answers import Refusal, TooLargeError
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.answers import ANSWERS
 from bucketcast.targets.nsq.client import UNCONFIRMED
-from tests.contract.case import HANGS_AFTER, event, events, path_of
-from tests.contract.target_factory import target_factory
-from tests.servers import Arrival, Server
+from tests.contract.case import event, events, path_of
+from tests.contract.endpoint import endpoint
+from tests.contract.target_factory import making, running
+from tests.servers import Arrival
 from tests.servers.machine import go_sources
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
 
-
-@pytest.fixture
-def nsqd(server: Callable[[str], Server]) -> NsqServer:
-    running = server("nsq")
-    assert isinstance(running, NsqServer)
-    return running
-
-
-@pytest.fixture
-def make(nsqd: NsqServer) -> Iterator[Callable[..., Target]]:
-    with target_factory(Target, nsqd.settings, check=False) as make:
-        yield make
+nsqd = running("nsq")
+make = making(Target, "nsq", check=False)
 
 
 def paths(arrivals: list[Arrival]) -> list[str]:
@@ -115,12 +103,13 @@ def test_secret_is_sent_only_if_nsqd_requires_it(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     """Else nsqd answers with an error, and the network sees the secret."""
-    with FakeNsqd(b'{"auth_required":false,"tls_v1":false}', b"OK") as fake:
-        target = make(nsqd_address=fake.address, auth_secret="kept-s3cret")
+    identified = b'{"auth_required":false,"tls_v1":false}'
+    with endpoint(framed(identified), framed(b"OK")) as (address, received):
+        target = make(nsqd_address=address, auth_secret="kept-s3cret")
         assert target.send(events(1)) == {}
         target.close()
-        assert b"s3cret" not in fake.received
-        assert b"MPUB ev.events\n" in fake.received
+    assert b"s3cret" not in b"".join(received)
+    assert b"MPUB ev.events\n" in b"".join(received)
     assert nsqd.received() == []
 
 
@@ -183,8 +172,9 @@ def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target
 def test_answer_of_another_server_is_reported(
     make: Callable[..., Target], answers: list[bytes], expected: str
 ) -> None:
-    with FakeNsqd(*answers) as fake:
-        error = make(nsqd_address=fake.address).send(events(1))[0]
+    # It reads once more before it closes the connection.
+    with endpoint(*map(framed, answers), b"") as (address, _):
+        error = make(nsqd_address=address).send(events(1))[0]
     assert isinstance(error, NotConnected)
     assert expected in str(error)
 
@@ -195,10 +185,10 @@ def test_few_commands_are_in_flight_when_a_connection_breaks(
     """The whole batch fails, but only these can repeat."""
     monkeypatch.setattr(Target, "timeout", 2.0)
     monkeypatch.setattr(base, "CONNECT_SECONDS", 2.0)
-    with FakeNsqd(b'{"tls_v1":false}', reads_on=True) as fake:
-        failures = make(nsqd_address=fake.address).send(events(1_000))
+    with endpoint(framed(b'{"tls_v1":false}'), stays=True) as (address, received):
+        failures = make(nsqd_address=address).send(events(1_000))
     assert len(failures) == 1_000
-    assert fake.received.count(b"MPUB ") == UNCONFIRMED
+    assert b"".join(received).count(b"MPUB ") == UNCONFIRMED
 
 
 def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]) -> None:
@@ -211,43 +201,9 @@ def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]
     assert counts in [client["pub_counts"] for client in named]
 
 
-class FakeNsqd:
-    """Accepts one connection, sends these answers, each after it received data, and closes it.
-
-    If it `reads_on`, it then reads until the client closes the connection.
-    """
-
-    def __init__(self, *answers: bytes, reads_on: bool = False) -> None:
-        self.received = b""
-        self._answers = answers
-        self._reads_on = reads_on
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._listener.settimeout(HANGS_AFTER)
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    @property
-    def address(self) -> str:
-        return "127.0.0.1:{1}".format(*self._listener.getsockname())
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.join()
-        self._listener.close()
-
-    def _serve(self) -> None:
-        connection, _ = self._listener.accept()
-        with connection:
-            connection.settimeout(HANGS_AFTER)
-            for answer in self._answers:
-                self.received += connection.recv(65_536)
-                size = (len(answer) + 4).to_bytes(4, "big")
-                connection.sendall(size + bytes(4) + answer)
-            with suppress(ConnectionResetError):
-                while (data := connection.recv(65_536)) and self._reads_on:
-                    self.received += data
+def framed(answer: bytes) -> bytes:
+    """An answer as nsqd sends it."""
+    return (len(answer) + 4).to_bytes(4, "big") + bytes(4) + answer
 
 
 def test_every_code_of_nsqd_has_a_verdict() -> None:

@@ -1,12 +1,11 @@
 """Behaviour that only PostgreSQL has: the join, tables, names, rights, TLS and errors."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
@@ -22,20 +21,20 @@ from bucketcast.mirror.rows import MergedState
 from bucketcast.settings.options import read
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
-from tests.contract.case import DELETE, HANGS_AFTER, event
+from tests.contract.case import DELETE, event
 from tests.contract.diagnoses import fault
 from tests.contract.endpoint import endpoint
 from tests.contract.mirrors import rows
+from tests.contract.target_factory import running
 from tests.servers import Server
 from tests.servers.postgres import PASSWORD, USER, PostgresServer
+from tests.waiting import last_seen
 
 TAGGED = "s3:ObjectCreated:PutTagging"
 Admin = psycopg.Connection[tuple[Any, ...]]
 
 
-@pytest.fixture
-def postgres(server: Callable[[str], Server]) -> PostgresServer:
-    return cast("PostgresServer", server("postgres"))
+postgres = running("postgres")
 
 
 @pytest.fixture
@@ -71,11 +70,8 @@ def test_a_put_sees_the_newer_removal_that_it_waited_for(
 
 def wait_for_locks(admin: Admin, count: int) -> None:
     """Wait until `count` sessions wait for a lock."""
-    deadline = time.monotonic() + HANGS_AFTER
     waiting = "select count(*) from pg_locks where not granted"
-    while admin.execute(waiting).fetchone() != (count,):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert last_seen(lambda: admin.execute(waiting).fetchone() == (count,))
 
 
 def test_tables_have_minios_columns(postgres: PostgresServer, admin: Admin) -> None:
@@ -325,8 +321,7 @@ def reload(postgres: PostgresServer, admin: Admin) -> None:
 
     before = loaded()
     admin.execute("select pg_reload_conf()")
-    while loaded() == before:
-        time.sleep(0.05)
+    last_seen(loaded, lambda time: time != before)
 
 
 def is_encrypted(postgres: PostgresServer) -> bool:

@@ -1,7 +1,7 @@
 """Behaviour that only Redis has."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from tests.contract.case import DELETE, PUT, event
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
-from tests.contract.target_factory import target_factory
+from tests.contract.target_factory import making, running
 from tests.servers.redis import RedisServer
 
 TAGGED = "s3:ObjectCreated:PutTagging"
@@ -28,16 +28,8 @@ def tagged(key: str, at: int, **fields: Any) -> Event:
     return event(key, at, TAGGED, sequencer="", **fields)
 
 
-@pytest.fixture
-def redis(server: Callable[[str], Any]) -> RedisServer:
-    started: RedisServer = server("redis")
-    return started
-
-
-@pytest.fixture
-def make(redis: RedisServer) -> Iterator[Callable[..., Target]]:
-    with target_factory(Target, redis.settings, check=False) as make:
-        yield make
+redis = running("redis")
+make = making(Target, "redis", check=False)
 
 
 Encode = Callable[[Event], bytes]

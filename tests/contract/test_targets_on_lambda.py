@@ -15,26 +15,20 @@ import pytest
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.awslambda.function import UNREACHABLE, Function, bundled
+from tests.awslambda.function import Function, bundled, variables_of
 from tests.contract.case import Case, events
 from tests.unit.samples import sqs_record
 
 MEMORY = 512
 """MB of a dispatch function by default."""
-QUEUE = f"{UNREACHABLE}/000000000000/Bucketcast-target"
 _numbers = count(1)
 
 
 @pytest.fixture
 def function(server_case: Case, tmp_path: Path) -> Iterator[Function]:
     variables = {
-        "BUCKETCAST_HANDLER": "functions.dispatch.handler",
-        "BUCKETCAST_KIND": server_case.layout.kind,
-        "BUCKETCAST_ID": "primary",
+        **variables_of("dispatch", server_case.layout.kind),
         "BUCKETCAST_SETTINGS": json.dumps(server_case.layout_settings()),
-        "BUCKETCAST_QUEUE_URL": QUEUE,
-        "BUCKETCAST_DEAD_QUEUE_URL": f"{QUEUE}-dead",
-        "POWERTOOLS_SERVICE_NAME": "dispatch",
         "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-target",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(MEMORY),

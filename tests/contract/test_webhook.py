@@ -4,7 +4,7 @@ import email.utils
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from bucketcast.targets.webhook import Target, client
 from bucketcast.targets.webhook.limiter import START
 from tests.contract.case import HANGS_AFTER, bounded, event
 from tests.contract.endpoint import HOST, endpoint
-from tests.contract.target_factory import target_factory
+from tests.contract.target_factory import making, running
 from tests.servers import nginx
 from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
@@ -47,16 +47,8 @@ def events(count: int) -> list[Event]:
     return [event(f"photo-{number:04}") for number in range(count)]
 
 
-@pytest.fixture
-def webhook(server: Callable[[str], Any]) -> WebhookServer:
-    started: WebhookServer = server("webhook")
-    return started
-
-
-@pytest.fixture
-def make(webhook: WebhookServer) -> Iterator[Make]:
-    with target_factory(Target, webhook.settings, check=False) as make:
-        yield make
+webhook = running("webhook")
+make = making(Target, "webhook", check=False)
 
 
 def open_path(webhook: WebhookServer) -> str:

@@ -1,7 +1,6 @@
 """On AWS a webhook connects to public addresses, and to others by name only."""
 
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,13 +11,10 @@ from bucketcast.settings.egress import VARIABLE
 from bucketcast.targets.webhook import Target, client
 from tests.contract.case import event
 from tests.contract.diagnoses import fault, findings
+from tests.contract.target_factory import running
 from tests.servers.webhook import WebhookServer
 
-
-@pytest.fixture
-def webhook(server: Callable[[str], Any]) -> WebhookServer:
-    started: WebhookServer = server("webhook")
-    return started
+webhook = running("webhook")
 
 
 def port(webhook: WebhookServer) -> str:

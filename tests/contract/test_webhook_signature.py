@@ -1,10 +1,9 @@
 """Signatures, verified by the library of Standard Webhooks as receivers do."""
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -16,6 +15,7 @@ from bucketcast.targets.webhook import Target
 from bucketcast.targets.webhook.signature import Signer
 from tests.contract.case import event
 from tests.contract.reader import reader, wait_until_reading
+from tests.contract.target_factory import running
 from tests.servers.machine import ports
 from tests.servers.receiver import Request
 from tests.servers.webhook import WebhookServer
@@ -25,10 +25,7 @@ NEW = "whsec_" + base64.b64encode(bytes(range(64, 96))).decode()
 OTHER = "whsec_" + base64.b64encode(bytes(24)).decode()
 
 
-@pytest.fixture
-def webhook(server: Callable[[str], Any]) -> WebhookServer:
-    started: WebhookServer = server("webhook")
-    return started
+webhook = running("webhook")
 
 
 @contextmanager
