@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tests.chaos import functions
@@ -16,6 +16,7 @@ from tests.servers import Server
 from tests.servers.link import Link
 from tests.servers.logins import login_of
 from tests.servers.mqtt import MqttServer
+from tests.waiting import last_seen
 
 CUT_CHANCE = 0.25
 """The probability that a connection is cut after a piece of an answer."""
@@ -74,9 +75,7 @@ class Faults:
         """Wait until events are on their way there, but not for ever."""
         ingest = target == INGEST
         queue = self._system.ingress if ingest else self._system.targets[target]["queue"]
-        deadline = time.monotonic() + TRAFFIC_WITHIN
-        while not self._system.depth(queue) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        last_seen(lambda: self._system.depth(queue), within=TRAFFIC_WITHIN)
 
     def _perform(self, fault: Fault) -> None:
         kind = fault.target.partition(".")[0]
@@ -86,7 +85,12 @@ class Faults:
             self._change_login(kind, fault)
         else:
             server, link = self._all_servers.running[kind], self._all_servers.links[kind]
-            _SERVERS[fault.kind](server, link, fault.seconds)
+            begin, end = _SERVERS[fault.kind]
+            begin(server, link)
+            try:
+                time.sleep(fault.seconds)
+            finally:
+                end(server, link)
 
     def _kill_function(self, target: str) -> None:
         if target == INGEST:
@@ -118,51 +122,29 @@ class Faults:
         assert changed == 1, f"{changed} secrets of {fault.target} hold its login"
 
 
-def _killed(server: Server, link: Link, seconds: float) -> None:
+def _kill(server: Server, link: Link) -> None:
     if isinstance(server, MqttServer):
         # A killed broker forgets confirmed messages that it has not delivered: receive all first.
         link.cut_off()
         server.observer.receive_all()
     server.kill()
     link.restore()
-    time.sleep(seconds)
+
+
+def _start_again(server: Server, _: Link) -> None:
     server.start_again()
 
 
-def _stopped(server: Server, _: Link, seconds: float) -> None:
-    server.stop()
-    time.sleep(seconds)
-    server.start_again()
+def _restore(_: Server, link: Link) -> None:
+    link.restore()
 
 
-def _frozen(server: Server, _: Link, seconds: float) -> None:
-    server.pause()
-    try:
-        time.sleep(seconds)
-    finally:
-        server.resume()
-
-
-def _cut_in_mid_answer(_: Server, link: Link, seconds: float) -> None:
-    link.cut_answers(CUT_CHANCE)
-    try:
-        time.sleep(seconds)
-    finally:
-        link.restore()
-
-
-def _cut_off(_: Server, link: Link, seconds: float) -> None:
-    link.cut_off()
-    try:
-        time.sleep(seconds)
-    finally:
-        link.restore()
-
-
-_SERVERS: dict[str, Callable[[Server, Link, float], None]] = {
-    "killed": _killed,
-    "stopped": _stopped,
-    "frozen": _frozen,
-    "connections cut in mid-answer": _cut_in_mid_answer,
-    "cut off": _cut_off,
+Act = Callable[[Server, Link], object]
+_SERVERS: Mapping[str, tuple[Act, Act]] = {
+    "killed": (_kill, _start_again),
+    "stopped": (lambda server, _: server.stop(), _start_again),
+    "frozen": (lambda server, _: server.pause(), lambda server, _: server.resume()),
+    "connections cut in mid-answer": (lambda _, link: link.cut_answers(CUT_CHANCE), _restore),
+    "cut off": (lambda _, link: link.cut_off(), _restore),
 }
+"""How each fault begins and ends."""
