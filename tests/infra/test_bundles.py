@@ -85,14 +85,6 @@ def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
     assert int.from_bytes(header, "little") == 1
 
 
-def test_core_layer_carries_no_command_line(here: Bundles) -> None:
-    package = here.core() / "python" / "bucketcast"
-    assert (package / "targets" / "redis" / "mirror.lua").is_file()
-    assert (package / "gateway").is_dir()
-    carried = {each.stem for each in package.rglob("*")}
-    assert carried.isdisjoint({"cli", "command", "console", "terminal"})
-
-
 @pytest.mark.parametrize("name", ["cli", "console", "dlq/command", "terminal"])
 def test_a_change_of_the_command_line_changes_no_layer(tmp_path: Path, name: str) -> None:
     _repository(tmp_path)

@@ -81,14 +81,6 @@ def test_tags_and_boundaries_reach_all_resources_but_no_other_alarms(
     }
 
 
-def test_the_configuration_may_be_the_path_of_a_file(stack: Stack, tmp_path: Any) -> None:
-    file = tmp_path / "bucketcast.toml"
-    file.write_text('[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n')
-    Bucketcast(stack, "Events", config=str(file))
-    found = Template.from_stack(stack).to_json()
-    assert "Photos-webhook-primary" in str(found)
-
-
 @pytest.mark.parametrize(
     ("config", "wrong"),
     [
