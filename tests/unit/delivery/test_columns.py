@@ -10,7 +10,7 @@ from bucketcast import sources
 from bucketcast.delivery.columns import decode, encode
 from bucketcast.event import Event
 from bucketcast.event.form import Form
-from tests.unit.samples import event, message, record, told
+from tests.unit.samples import event, record, told
 
 
 def reopened(events: list[Event]) -> list[Event]:
@@ -97,15 +97,6 @@ def test_records_of_different_kinds_have_each_their_own() -> None:
     deletes = parsed(*(record(f"k{n}", eventName="ObjectRemoved:Delete") for n in range(4)))
     mixed = [one for pair in zip(puts, deletes, strict=True) for one in pair]
     assert forms(mixed) == 2
-
-
-def test_record_that_no_other_is_like_is_whole() -> None:
-    one, other = parsed(record("a", eventName="ObjectCreated:Copy"), record("b"))
-    assert forms([one, other]) == 0
-    text = json.loads(encode([one, other], [0, 0]))
-    assert [each["whole"] for each in text["records"]] == json.loads(
-        message(json.loads(bytes(one.record)), json.loads(bytes(other.record)))
-    )["Records"]
 
 
 def test_what_all_have_in_common_stands_once() -> None:

@@ -1,7 +1,7 @@
 """Dead letters: what they hold, and that SQS takes each."""
 
 import json
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from bucketcast.delivery.compression import decompress
 from bucketcast.delivery.dead_letters import Dead, of_event, write
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.policy import History
@@ -85,16 +84,6 @@ def test_reason_holds_only_characters_that_sqs_takes(
     reason: str, expected: str, sqs: "SQSClient"
 ) -> None:
     assert texts(sqs, Dead("body", History(), "", reason))["reason"] == expected
-
-
-@pytest.mark.parametrize("size", [MESSAGE_BYTES - 2_000, MESSAGE_BYTES])
-def test_body_without_room_for_its_reason_is_compressed(size: int, sqs: "SQSClient") -> None:
-    body = ("0123456789" * (size // 10 + 1))[:size]
-    (found,) = written(sqs, Dead(body, History(), "BadEvent", "é" * 2_000))
-    assert found["texts"]["reason"] == "é" * 1_000
-    packed = json.loads(found["Body"])
-    assert packed.keys() == {"zstd"}
-    assert decompress(b64decode(packed["zstd"])).decode() == body
 
 
 @pytest.mark.parametrize(("more", "packed"), [(0, False), (1, True)])

@@ -121,14 +121,6 @@ def test_events_that_do_not_compress_are_split() -> None:
     assert all(map(same, found, made))
 
 
-@pytest.mark.parametrize("size", [5_000, 200_000, MAX_BYTES - 500])
-def test_compressing_never_makes_a_message_larger(size: int) -> None:
-    made = deliveries(1, noise(size))
-    (packed,) = pack(made)
-    assert len(packed.body) <= size + 500
-    assert same(unpack(packed.body)[0], made[0])
-
-
 @pytest.mark.parametrize("index", [0, 3, 6])
 def test_an_event_that_fits_in_no_message_is_named_by_its_index(index: int) -> None:
     made = deliveries(7)

@@ -110,12 +110,6 @@ def test_fault_of_sqs_is_tried_once_more_and_alone() -> None:
     assert client.bodies == [["a", "b", "c"], ["b"]]
 
 
-def test_message_refused_twice_is_reported_by_its_index() -> None:
-    client = Sqs(lambda body: OF_SQS if body == "11" else None)
-    assert send(client, *map(str, range(13))) == {11: "InternalError: why"}
-    assert client.bodies[1:] == [["10", "11", "12"], ["11"]]
-
-
 def test_fault_of_ours_is_not_tried_again() -> None:
     client = Sqs({"a": OURS, "b": OF_SQS}.get)
     failed = send(client, "a", "b", "c")

@@ -45,15 +45,6 @@ def test_events_at_their_end_without_a_dead_letter_keep_their_reasons() -> None:
     assert [reason.split(" (")[0] for reason in bench.queue.reasons] == [*reasons.values()]
 
 
-def test_failed_event_is_sent_again_with_its_history() -> None:
-    bench = Bench(only({"b": BUSY}))
-    outcome = bench(message("1", "abc", failed(4, since=NOW - 9_000, topic="t"), receives=3))
-    assert (outcome.stay, counts(outcome), bench.queue.pauses) == ([], (2, 1, 0), {})
-    (sent,) = bench.queue.sent
-    assert sent.history == History(NOW - 9_000, 5, "busy", "Retryable", topic="t")
-    assert 8 <= sent.delay <= 16
-
-
 def test_only_terms_begun_within_an_hour_are_merged() -> None:
     """Else one of them would be given up days before its time."""
     bench = Bench(everything(BUSY))
@@ -83,11 +74,6 @@ def test_failed_and_untried_events_wait_apart(order: int) -> None:
     histories = {key: sent.history for sent in bench.queue.sent for key in keys_in(sent.body)}
     assert (histories["a"].since, histories["a"].failed) == (NOW - days, False)
     assert (histories["b"].since, histories["b"].failed) == (SENT, True)
-
-
-def test_a_foreign_pause_of_years_is_not_kept() -> None:
-    bench = Bench()
-    assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
 
 
 def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:

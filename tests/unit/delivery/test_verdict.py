@@ -244,13 +244,6 @@ def test_only_a_probe_that_is_surely_at_fault_itself_leaves_no_breaker_open(
     assert ruling.state is state
 
 
-@pytest.mark.parametrize("error", [AWAY, SILENT, BUSY, NEVER])
-def test_where_tries_are_limited_no_breaker_opens(error: DeliveryError) -> None:
-    answers = Answers({**dict.fromkeys(range(50), error), **dict.fromkeys(range(50, 99), OPEN)})
-    ruling = of_part(part(99), answers, FRESH, Now(), Policy(retries=3))
-    assert (ruling.state is State.TROUBLE, ruling.again) == (False, frozenset(range(50, 99)))
-
-
 @pytest.mark.parametrize(
     ("error", "stops"), [(AWAY, True), (SILENT, True), (BUSY, True), (NEVER, False)]
 )

@@ -142,20 +142,6 @@ def test_aged_message_is_sent_again_before_anything_else(state: dict[str, Any]) 
     assert sent.history.since == sent.history.created == aged.sent, "it is as old as before"
 
 
-def test_given_up_events_are_dead_lettered_and_reported_per_chunk() -> None:
-    bench = Bench(chunk_bytes=30)
-    over = failed(since=NOW - TERM_MS - 1)
-    dead_lettered: list[int] = []
-    reported: list[int] = []
-    bench.queue.dead_letter = lambda dead: dead_lettered.append(len(dead)) or set()  # type: ignore[method-assign,func-returns-value]
-    outcome = bench(
-        *(message(str(n), str(n % 10), over) for n in range(30)),
-        on_outcomes=lambda outcomes: reported.append(sum(map(len, outcomes.dead.values()))),
-    )
-    assert (outcome.dead, dead_lettered) == (30, [10, 5, 10, 5])
-    assert reported == [15, 15, 0]
-
-
 def test_aged_messages_are_sent_again_ten_at_a_time_while_there_is_time() -> None:
     """Were the function ended here, all that was sent again would be there twice."""
     aged = [message(str(n), "a", receives=RENEW_AFTER_RECEIVES) for n in range(25)]

@@ -58,13 +58,6 @@ def test_id_without_request_comes_from_the_sequencer() -> None:
     assert event(sequencer="AB").id != event(sequencer="AC").id
 
 
-def test_id_without_request_and_sequencer_comes_from_the_time() -> None:
-    one = event(sequencer="", time="2026-03-14T09:26:53.000Z")
-    other = event(sequencer="", time="2026-03-14T09:26:54.000Z")
-    assert one.id == event(sequencer="", time="2026-03-14T09:26:53.000Z").id
-    assert one.id != other.id
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -277,20 +277,6 @@ def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPa
         targets.kinds.cache_clear()
 
 
-def test_deployed_target_wins_over_a_dynamic_one_of_its_name(sqs: "SQSClient") -> None:
-    url = made_queue(sqs)
-    lookups: list[Destination] = []
-
-    def made(to: Destination) -> str:
-        lookups.append(to)
-        return "Bucketcast-dynamic-webhook-primary-0a1b2c"
-
-    publisher = fanout(sqs, deployed={HOOK}.__contains__, dynamic_queue=made)
-    assert send(publisher, HOOK, batch("a")) == []
-    assert keys(received(sqs, url)) == [["a"]]
-    assert lookups == [], "nor is the table asked for it"
-
-
 def test_events_that_go_nowhere_are_counted_and_traced(
     sqs: "SQSClient", capsys: pytest.CaptureFixture[str]
 ) -> None:

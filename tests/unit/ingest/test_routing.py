@@ -1,6 +1,6 @@
 """From messages of the ingress queue to what each target gets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import NOTHING, Condition, Fact
 from bucketcast.state.rule_cache import UnreadableRules
 from tests.unit.ingest.routed import batches, route
-from tests.unit.samples import message, record, recorded
+from tests.unit.samples import message, record
 
 HOOK = "arn:minio:sqs::hook:webhook"
 TABLE = "arn:minio:sqs::table:postgresql"
@@ -66,14 +66,6 @@ def test_a_bucket_with_unreadable_rules_blocks_only_its_own_events() -> None:
     ((item, error),) = routed.failed
     assert item.delivery.event.key == "c"
     assert str(error) == "why"
-
-
-@pytest.mark.parametrize("messages", [[], [("1", recorded("s3/test-event"))]])
-def test_no_event_asks_for_the_rules_of_no_bucket(messages: Iterable[tuple[str, str]]) -> None:
-    rulebook = Rulebook(rule())
-    routed = route(messages, rulebook)
-    assert (routed.batches, routed.failed, routed.matches) == ({}, [], [])
-    assert rulebook.requested == [frozenset()]
 
 
 class Facts:
@@ -219,23 +211,6 @@ def contents_of(batch: Sequence[Item]) -> list[tuple[str, str | None, str]]:
     """Name, version and message of all that goes to a target."""
     found = [(each.delivery.event, each.received.message.id) for each in batch]
     return [(one.name.rpartition(":")[2], one.version_id, origin) for one, origin in found]
-
-
-def test_only_mirrors_get_the_version_that_surfaces_after_a_removal() -> None:
-    facts = Facts({})
-    facts.current = {"in/a": "v1"}
-    routed = route(
-        [("1", message(removed("in/a", "v2"))), ("2", message(removed("in/b", "v2")))],
-        Rulebook(everything(TABLE), everything(HOOK)),
-        facts,
-    )
-    assert contents_of(batches(routed)[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
-    assert contents_of(batches(routed)[TABLE]) == [
-        ("Delete", "v2", "1"),
-        ("Delete", "v2", "2"),
-        ("Put", "v1", "1"),
-    ]
-    assert len(routed.matches) == 2
 
 
 def test_each_key_is_looked_at_once_a_batch_for_its_last_removal() -> None:

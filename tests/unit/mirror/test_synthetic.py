@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast import sources
-from bucketcast.event import Event, padded
-from bucketcast.mirror.registers import Register, fold, is_newer
+from bucketcast.event import Event
+from bucketcast.mirror.registers import Register, fold
 from bucketcast.mirror.synthetic import EPOCH, Object, created, just_after, marked, removed
 from bucketcast.shapes import Name, shape
 from bucketcast.shapes.minio import log
@@ -117,19 +117,6 @@ def test_a_removal_is_about_the_key_whatever_its_version() -> None:
 )
 def test_just_after_is_a_millisecond_later(time: str, after: str) -> None:
     assert just_after(("1f", time)) == ("1f", after)
-
-
-ORDERS = st.tuples(st.integers(1, 99), st.integers(0, 59)).map(
-    lambda pair: (padded(f"{pair[0]:x}"), f"2026-03-14T09:26:{pair[1]:02}.999Z")
-)
-
-
-@given(ORDERS, ORDERS)
-def test_a_repair_wins_against_the_row_alone(row: tuple[str, str], later: tuple[str, str]) -> None:
-    repair = just_after(row)
-    assert is_newer(repair, row)
-    if later[0] > row[0]:
-        assert is_newer(later, repair)
 
 
 STEPS = st.tuples(

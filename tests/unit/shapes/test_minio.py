@@ -43,24 +43,6 @@ def test_record_escapes_the_key_and_the_body_does_not(key: str, escaped: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "has_both"),
-    [
-        ("s3:ObjectRemoved:Delete", False),
-        ("s3:ObjectRemoved:DeleteMarkerCreated", False),
-        ("s3:ObjectRemoved:NoOP", False),
-        ("s3:ObjectRemoved:DeleteAllVersions", True),
-        ("s3:LifecycleDelMarkerExpiration:Delete", True),
-        ("s3:ObjectCreated:Put", True),
-    ],
-)
-def test_removals_have_no_size_and_etag(name: str, *, has_both: bool) -> None:
-    """S3's delete marker carries the eTag of nothing; MinIO's carries none."""
-    found = s3_object(event(name=name, size=5, etag="abc", version_id="v1"))
-    assert {"size", "eTag"} <= found.keys() if has_both else not {"size", "eTag"} & found.keys()
-    assert found["versionId"] == "v1"
-
-
-@pytest.mark.parametrize(
     ("name", "canonical"),
     [
         ("x-amz-meta-owner-team", "X-Amz-Meta-Owner-Team"),

@@ -90,12 +90,6 @@ def test_record_of_s3_is_sent_byte_for_byte(body: str) -> None:
     assert shape("aws").message(one) == b'{"Records":[%b]}' % bytes(one.record)
 
 
-def test_cephs_event_id_is_a_time_and_a_unique_part() -> None:
-    one = event(time="2026-01-02T03:04:05.678Z", etag="abc", dialect="eventbridge")
-    order = "1".zfill(32)
-    assert written(one, "ceph")["Records"][0]["eventId"] == f"1767323045.000000.{order}.{one.id}"
-
-
 def test_ceph_sorts_metadata_whatever_the_order_of_the_source() -> None:
     metadata = {"x-amz-meta-b": "1", "x-amz-meta-a": "2"}
     one = event("photo", metadata=metadata)

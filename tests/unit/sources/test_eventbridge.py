@@ -38,11 +38,6 @@ def test_event_has_the_id_of_s3s_own_notification() -> None:
     assert event.id == only(CREATED).id
 
 
-def test_event_has_the_order_of_s3s_own_notification() -> None:
-    own = "00617F08299329D189"
-    assert only(CREATED).order[0] == own.lower().rjust(32, "0")
-
-
 @pytest.mark.parametrize(
     ("kind", "detail", "name"),
     [

@@ -118,11 +118,6 @@ def test_the_resource_is_one_arn_of_the_service(kind: str) -> None:
     assert ("iam_resource", "found a reference to a secret") in problems
 
 
-@pytest.mark.parametrize("kind", RIGHT)
-def test_a_resource_alone_is_an_error(kind: str) -> None:
-    assert ("iam_resource", "given without auth = iam") in errors(kind, auth="password")
-
-
 @pytest.mark.parametrize(
     ("kind", "changed", "key", "problem"),
     [

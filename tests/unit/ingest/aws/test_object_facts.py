@@ -95,18 +95,6 @@ def test_only_requested_facts_are_read_once_per_object(bucket: "S3Client") -> No
     assert (two.tags, two.content_type) == (None, "image/png")
 
 
-def test_fields_of_the_event_stay(bucket: "S3Client") -> None:
-    put(bucket, **CREATED, StorageClass="STANDARD_IA")
-    changed = event("a", size=1, storage_class="GLACIER", time=LATER)
-    (enriched,) = look(objects(bucket), [(changed, Fact.HEAD)])
-    assert enriched is not None
-    assert (enriched.size, enriched.storage_class, enriched.content_type) == (
-        1,
-        "GLACIER",
-        "image/png",
-    )
-
-
 def test_a_version_is_read_by_its_id(bucket: "S3Client") -> None:
     bucket.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
     old = put(bucket, Tagging="n=1")
@@ -305,13 +293,3 @@ def test_an_object_that_was_put_after_a_read_lends_it_nothing(
     put(bucket, "a", b"123", Tagging="class=new")
     read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail", **more)
     assert look(objects(bucket), [(read, fact)]) == [read]
-
-
-def test_a_later_read_of_the_same_event_has_no_less_of_a_version(bucket: "S3Client") -> None:
-    """Given twice, it is the same record, whatever was put meanwhile."""
-    bucket.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
-    made = put(bucket, **CREATED)
-    first = look(objects(bucket), [(made, BOTH)])
-    put(bucket, "a", b"another", Tagging="class=new")
-    bucket.delete_object(Bucket="uploads", Key="a")
-    assert look(objects(bucket), [(made, BOTH)]) == first != [made]
