@@ -197,7 +197,7 @@ def test_a_setting_of_the_session_is_the_servers(postgres: PostgresServer, admin
 
 MINIOS = (
     "fallback_application_name=minio binary_parameters=yes disable_prepared_binary_result=yes"
-    " sslsni=0 channel_binding=disable"
+    " sslsni=0 channel_binding=disable connect_timeout=9"
 )
 """What only the driver that MinIO uses reads: a server refuses it as an unknown setting."""
 

@@ -108,14 +108,6 @@ def made(**given: Any) -> Login:
             ),
         ),
         (
-            {
-                "connection_string": "user=u host=h fallback_application_name=me sslsni=1"
-                " binary_parameters=yes disable_prepared_binary_result=yes channel_binding=disable"
-                " connect_timeout=9"
-            },
-            made(session={"application_name": "me"}, binding="disable"),
-        ),
-        (
             {"connection_string": "user=u options='-c geqo=off'"},
             made(servers=(("localhost", 5432),), session={"options": "-c geqo=off"}),
         ),
