@@ -62,6 +62,15 @@ class Emulator:
             aws_secret_access_key="test",
         )
 
+    def drain(self, queue: str) -> list[str]:
+        """Return the bodies of all messages in their order, and delete the messages."""
+        sqs, bodies = self.client("sqs"), list[str]()
+        while batch := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages"):
+            for message in batch:
+                bodies.append(message["Body"])
+                sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+        return bodies
+
     def start(self) -> None:
         """Start it and wait until it responds; do nothing if it runs already."""
         self._scratch.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 """A bucket that tests scan whole, with a real queue for its alerts."""
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,14 +11,13 @@ from bucketcast.delivery.envelope import is_envelope, unpack
 from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
-from bucketcast.settings.pipeline import Scan, parse
+from bucketcast.settings.pipeline import Scan
 from bucketcast.state.rules import Rules
-from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
-from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
+from tests.glue.jobs import run_job, settings_of
 from tests.unit.moto_aws import TABLE
 from tests.unit.samples import received
 
@@ -88,11 +86,7 @@ class Scans:
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options
-        argv = [word for key, value in values.items() for word in (f"--{key}", value)]
-        settings = parse(Scan, argv)
-        with Run(folder) as run:
-            scan(self._spark, settings, run)
-        result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
+        result: dict[str, Any] = run_job(scan, self._spark, settings_of(Scan, values))
         return result
 
     def events(self) -> list[tuple[str, str, int | None, str]]:

@@ -1,6 +1,5 @@
 """The backfill as a job: a bucket's objects reach the target's queue once, with a result."""
 
-import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import Object, created
 from bucketcast.rules import Rule
-from bucketcast.settings.pipeline import Backfill, arguments, parse
+from bucketcast.settings.pipeline import Backfill
 from bucketcast.state.rules import Rules
 from glue_jobs import files, not_sent
 from glue_jobs.backfill import backfill as backfill_module
@@ -25,8 +24,8 @@ from glue_jobs.backfill.backfill import backfill
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.not_sent import NotSent
 from glue_jobs.outbox import sender
-from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
+from tests.glue.jobs import run_job, settings_of
 from tests.unit.moto_aws import TABLE
 from tests.unit.samples import told
 
@@ -42,6 +41,7 @@ class Backfills:
         self, aws: Emulator, rules: Rules, folder: Path, patch: pytest.MonkeyPatch
     ) -> None:
         self.folder = folder
+        self.aws = aws
         self.sqs = aws.client("sqs")
         self.rules = rules
         self.taken = datetime.now(UTC)
@@ -79,29 +79,17 @@ class Backfills:
             "queue": self.url,
             "rate": "0",
         } | more
-        argv = [word for pair in arguments(values).items() for word in pair]
-        return parse(Backfill, argv)
+        return settings_of(Backfill, values)
 
     def backfill(self, spark: SparkSession, **more: str) -> Mapping[str, Any]:
         """Run the job, and read the result that it leaves."""
-        settings = self.settings(**more)
-        with Run(settings.run) as run:
-            backfill(spark, settings, run)
-        result: Mapping[str, Any] = json.loads(files.read(run.path("result.json")))
+        result: Mapping[str, Any] = run_job(backfill, spark, self.settings(**more))
         return result
 
     def drain(self) -> list[tuple[str, Event]]:
         """Return rule and event of all that waits for the target, by key, without when listed."""
-        waiting: list[tuple[str, Event]] = []
-        while messages := self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10).get(
-            "Messages"
-        ):
-            for message in messages:
-                deliveries = unpack(message["Body"])
-                waiting += [
-                    (delivery.rule, replace(told(delivery.event), listed=""))
-                    for delivery in deliveries
-                ]
+        deliveries = [each for body in self.aws.drain(self.url) for each in unpack(body)]
+        waiting = [(each.rule, replace(told(each.event), listed="")) for each in deliveries]
         return sorted(waiting, key=lambda pair: pair[1].key)
 
     def _read(self, spark: SparkSession, bucket: str, source: str, *, prefix: str) -> Listing:

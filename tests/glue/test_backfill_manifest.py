@@ -12,10 +12,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
-from bucketcast.settings.pipeline import Backfill, parse
+from bucketcast.settings.pipeline import Backfill
 from glue_jobs.backfill import manifest
 from glue_jobs.reason import reason
 from tests.glue.emulator import Emulator
+from tests.glue.jobs import settings_of
 
 BUCKET = "of-a-manifest"
 NAME = "these [a-z] objects.csv"
@@ -32,7 +33,7 @@ def settings(folder: Path, text: str, **more: str) -> Backfill:
         "queue": "q",
         "manifest": f"file://{folder / NAME}",
     }
-    return parse(Backfill, [f"--{key}={value}" for key, value in (values | more).items()])
+    return settings_of(Backfill, values | more)
 
 
 def read(

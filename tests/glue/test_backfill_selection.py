@@ -7,17 +7,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
-from bucketcast.settings.pipeline import Backfill, parse
+from bucketcast.settings.pipeline import Backfill
 from glue_jobs.backfill.selection import select
 from glue_jobs.listing.schema import LISTING, Listing, Row
+from tests.glue.jobs import settings_of
 
 MIDNIGHT = datetime(2026, 3, 14, tzinfo=UTC)
 DAY = {"modified_after": "2026-03-14", "modified_before": "2026-03-15T00:00:00+00:00"}
 
 
 def settings(**options: str) -> Backfill:
-    values = {"bucket": "b", "run": "r", "target": "t", "queue": "q"} | options
-    return parse(Backfill, [f"--{key}={value}" for key, value in values.items()])
+    return settings_of(Backfill, {"bucket": "b", "run": "r", "target": "t", "queue": "q"} | options)
 
 
 def row(key: str, at: datetime | None, size: int | None, kind: str | None, **more: Any) -> Row:

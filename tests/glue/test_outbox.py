@@ -45,20 +45,6 @@ def spool(messages: DataFrame, folder: str) -> int:
     return outbox.spool(messages, lambda rows: (Message(*row) for row in rows), folder)
 
 
-def drain(aws: Emulator, url: str) -> list[str]:
-    """Return the bodies of all messages in their order, and delete the messages."""
-    sqs, bodies = aws.client("sqs"), list[str]()
-    while batch := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
-        for message in batch:
-            bodies.append(message["Body"])
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-    return bodies
-
-
-def drain_counted(aws: Emulator, url: str) -> Counter[str]:
-    return Counter(drain(aws, url))
-
-
 def chunks(spark: SparkSession, folder: str) -> list[Chunk]:
     rows = spark.read.schema(CHUNKS).parquet(f"{folder}/chunks").collect()
     return sorted(Chunk(*row) for row in rows)
@@ -79,10 +65,10 @@ def test_every_message_arrives_once(spark: SparkSession, aws: Emulator, folder: 
         on_progress=lambda *progress: reported.append(progress),
     )
     assert sent == 95 * EVENTS
-    assert drain_counted(aws, url) == Counter(wanted)
+    assert Counter(aws.drain(url)) == Counter(wanted)
     assert reported[-1] == (95 * EVENTS, 95 * EVENTS)
     assert send(spark, folder, url, 95 * EVENTS) == 0
-    assert not drain_counted(aws, url)
+    assert not aws.drain(url)
 
 
 @pytest.mark.parametrize(("rate", "tasks"), [(1_000, 1), (2_001, 2)])
@@ -128,10 +114,10 @@ def test_only_the_rest_is_sent_after_a_crash(
         patch.setattr(checkpoints, "write", Crashing(checkpoints.write, 3, noted=noted))
         with pytest.raises(KeyboardInterrupt):
             list(map(sender.send, spooled))
-    first = drain_counted(aws, url)
+    first = Counter(aws.drain(url))
     assert first.total() == 30
     assert send(spark, folder, url, 95 * EVENTS) == (95 - 30 + again) * EVENTS
-    total = first + drain_counted(aws, url)
+    total = first + Counter(aws.drain(url))
     assert set(total) == set(wanted)
     assert total.total() == 95 + again
 
@@ -161,10 +147,10 @@ def test_a_refused_message_is_reported_after_the_rest_was_sent(
         BucketcastError, match=rf"^{EVENTS} events were not sent.*\n.*1048577 bytes"
     ):
         send(spark, folder, url, 41 * EVENTS)
-    assert drain_counted(aws, url) == Counter(good)
+    assert Counter(aws.drain(url)) == Counter(good)
     with pytest.raises(BucketcastError, match="1048577 bytes"):
         send(spark, folder, url, 41 * EVENTS)
-    assert not drain_counted(aws, url), "accepted messages are not sent again"
+    assert not aws.drain(url), "accepted messages are not sent again"
 
 
 def test_what_a_missing_queue_did_not_get_goes_to_the_one_of_a_later_run(
@@ -178,7 +164,7 @@ def test_what_a_missing_queue_did_not_get_goes_to_the_one_of_a_later_run(
     ):
         send(spark, folder, missing, 2 * EVENTS)
     assert send(spark, folder, url, 2 * EVENTS) == 2 * EVENTS
-    assert drain_counted(aws, url) == Counter("ab")
+    assert Counter(aws.drain(url)) == Counter("ab")
 
 
 def test_messages_of_a_fifo_queue_keep_their_order(
@@ -188,7 +174,7 @@ def test_messages_of_a_fifo_queue_keep_their_order(
     spool(messages(spark, url, map(str, range(57))), folder)
     assert len({chunk.part for chunk in chunks(spark, folder)}) == 3
     assert send(spark, folder, url, 57 * EVENTS) == 57 * EVENTS
-    assert drain(aws, url) == [str(n) for n in range(57)]
+    assert aws.drain(url) == [str(n) for n in range(57)]
 
 
 def test_checkpoints_name_the_refused_messages(aws: Emulator) -> None:

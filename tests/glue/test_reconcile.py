@@ -15,15 +15,15 @@ from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.event import Event
 from bucketcast.mirror.synthetic import Object, created, removed
 from bucketcast.rules import Rule
-from bucketcast.settings.pipeline import Reconcile, parse
+from bucketcast.settings.pipeline import Reconcile
 from bucketcast.state.rules import Rules
 from glue_jobs import files
 from glue_jobs.reconcile import mirror
 from glue_jobs.reconcile.reconcile import reconcile
-from glue_jobs.run import Run
 from tests.glue import inventories
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row
+from tests.glue.jobs import run_job, settings_of
 from tests.servers import Server
 from tests.servers.postgres import PostgresServer
 from tests.unit.moto_aws import TABLE
@@ -53,25 +53,16 @@ class Job(NamedTuple):
 
     def drain(self) -> list[Event]:
         """Return all events that wait in the target's queue, and delete them."""
-        sqs, waiting = self.aws.client("sqs"), list[Event]()
-        while messages := sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10).get(
-            "Messages"
-        ):
-            for message in messages:
-                waiting += [delivery.event for delivery in unpack(message["Body"])]
-                sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
-        return waiting
+        bodies = self.aws.drain(self.queue)
+        return [delivery.event for body in bodies for delivery in unpack(body)]
 
     def run(self, spark: SparkSession, name: str, **options: str) -> dict[str, Any]:
         """Run the job, and return its result."""
         folder = f"{self.arguments['run']}/{name}"
         values = {**self.arguments, "run": folder, **options}
         source = values.pop("source")  # this Spark has its files in folders, which no job takes
-        argv = [word for key, value in values.items() for word in (f"--{key}", value)]
-        settings = replace(parse(Reconcile, argv), source=source)
-        with Run(folder) as run:
-            reconcile(spark, settings, run)
-        result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
+        settings = replace(settings_of(Reconcile, values), source=source)
+        result: dict[str, Any] = run_job(reconcile, spark, settings)
         return result
 
 

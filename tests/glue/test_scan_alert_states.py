@@ -2,23 +2,19 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
 
-from glue_jobs.columns import schema
 from glue_jobs.listing.schema import Listing, unix_ms
 from glue_jobs.scanner import alert_states
 from glue_jobs.scanner.alert_states import (
-    ALERT_STATES,
     EVERYONE,
     AlertState,
     Comparison,
     Finding,
-    compare,
     decide,
 )
 from glue_jobs.scanner.coverage import Coverage, Filter, add, check_filter
@@ -143,44 +139,26 @@ LEAST: Final = {"ManyVersions": 1, "LargeVersions": 2, "BigPrefix": 0}
 
 def test_an_unchanged_bucket_is_alerted_once_for_each_rule_and_never_cleared() -> None:
     for seed in range(2_000):
-        follow(seed, next_states, 1, 6)
+        follow(seed)
 
 
-def test_spark_alerts_an_unchanged_bucket_once_and_never_clears_it(spark: SparkSession) -> None:
-    """Fifty sequences, half of them at a time, after a thousand scans of other prefixes."""
-
-    def by_spark(found: Iterable[Finding], past: States, scan: Comparison, rules: Named) -> States:
-        today = spark.createDataFrame(list(found), schema(Finding))
-        before = spark.createDataFrame(list(past.values()), ALERT_STATES)
-        rows = compare(today, before, scan, lambda: rules).collect()
-        return {(row.kind, row.key): AlertState(*row) for row in rows}
-
-    others = [comparison(9_000, prefix=f"{nth}/").now for nth in range(1_000)]
-    for seed in range(2):
-        follow(seed, by_spark, 25, 2, *others)
-
-
-def follow(
-    seed: int, decide_all: Callable[..., States], buckets: int, scans: int, *earlier: Coverage
-) -> None:
+def follow(seed: int) -> None:
     """Scan with any options, sources and rules; then see all, for all rules."""
     draw = random.Random(seed)  # noqa: S311 - no secret
     content = [
-        [
-            Row("b", key, str(nth), nth == 0, draw.random() < 0.4)
-            for key in KEYS
-            for nth in range(draw.randint(0, 5))
-        ]
-        for _ in range(buckets)
+        Row("b", key, str(nth), nth == 0, draw.random() < 0.4)
+        for key in KEYS
+        for nth in range(draw.randint(0, 5))
     ]
+    earlier: tuple[Coverage, ...] = ()
     states: States = {}
     sent: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     reports = Reports(draw)
-    for at in range(10, 10 * scans + 20, 10):
+    for at in range(10, 80, 10):
         reports.make(at - 5)
         now, reach = random_scan(draw, at, reports)
         named = draw.sample(DESTINATIONS, draw.randint(0, 3))
-        if at > 10 * scans:
+        if at == 70:
             now = Coverage("", 1_000, versions=True, thresholds=LEAST)
             reach, named = "", list(DESTINATIONS)
         later = tuple(each for each in earlier if each.taken > now.taken)
@@ -188,7 +166,7 @@ def follow(
         arns = [each.partition("\n")[0] for each in first]
         scan = Comparison(at, draw.choice((0, 10)), draw.choice((0, 9e9)), now, arns, later)
         found = findings(content, now, reach)
-        states = decide_all(found, states, scan, Named(named))
+        states = next_states(found, states, scan, Named(named))
         earlier = add(earlier, now)
         for key, state in states.items():
             assert state.state != "cleared", (seed, at, state)
@@ -247,24 +225,22 @@ def random_scan(draw: random.Random, at: int, reports: Reports) -> tuple[Coverag
     return Coverage(prefix, taken, versions, thresholds), reach
 
 
-def findings(buckets: Iterable[Sequence[Row]], now: Coverage, reach: str) -> list[Finding]:
-    """Count rows in the plainest way; the number of their bucket ends the keys."""
-    found = []
-    for nth, bucket in enumerate(buckets):
-        rows = [
-            row
-            for row in bucket
-            if row.key.startswith(reach)
-            and (now.versions or (row.is_latest and not row.is_delete_marker))
-        ]
+def findings(bucket: Sequence[Row], now: Coverage, reach: str) -> list[Finding]:
+    """Count rows in the plainest way."""
+    rows = [
+        row
+        for row in bucket
+        if row.key.startswith(reach)
+        and (now.versions or (row.is_latest and not row.is_delete_marker))
+    ]
+    found = [
+        Finding("BigPrefix", key, len(names), None, None)
+        for key, names in oracle.folders(rows).items()
+    ]
+    for key, (number, size) in oracle.versions(rows).items():
         found += [
-            Finding("BigPrefix", f"{key}#{nth}", len(names), None, None)
-            for key, names in oracle.folders(rows).items()
+            Finding("ManyVersions", key, number, number, size),
+            Finding("LargeVersions", key, size + 1, number, size),
         ]
-        for key, (number, size) in oracle.versions(rows).items():
-            found += [
-                Finding("ManyVersions", f"{key}#{nth}", number, number, size),
-                Finding("LargeVersions", f"{key}#{nth}", size + 1, number, size),
-            ]
     limits = now.thresholds
     return [each for each in found if each.kind in limits and each.count > limits[each.kind]]

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.settings.pipeline import Scan, parse
-from glue_jobs.run import Run
+from bucketcast.settings.pipeline import Scan
 from glue_jobs.scanner.scan import scan
 from tests.glue.inventories import Row, write
+from tests.glue.jobs import run_job, settings_of
 from tests.glue.stages import finished_stages, jobs
 
 KEYS: Final = [Row("uploads", f"data/{nth % 200:03}/{nth:05}", "v") for nth in range(20_000)]
@@ -73,11 +73,10 @@ def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work
         "alert_excess_versions": "1000",
         "alert_excess_folders": "200",
     }
-    settings = parse(Scan, [word for key, value in options.items() for word in (f"--{key}", value)])
-    settings = replace(settings, source=write(folder, rows, bucket="uploads", versions=True))
+    report = write(folder, rows, bucket="uploads", versions=True)
+    settings = replace(settings_of(Scan, options), source=report)
     before = len(list(jobs(spark)))
-    with Run(settings.run) as run:
-        scan(spark, settings, run)
+    run_job(scan, spark, settings)
     new = list(jobs(spark))[before:]
     stages = finished_stages(spark, new)
     records = sum(stage.inputRecords() for stage in stages)
