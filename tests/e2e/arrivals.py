@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from tests.contract.mirrors import rows
+from tests.contract.oracle import Row
 from tests.e2e.system import Deployed, System
 from tests.servers import Arrival
 from tests.servers.webhook import WebhookServer
@@ -23,15 +25,6 @@ class Posted:
     def record(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self.document["Records"][0]
         return found
-
-
-class Row(NamedTuple):
-    """What a table or hash says of an object."""
-
-    name: str
-    size: int
-    etag: str
-    sequencer: str
 
 
 def posted(server: WebhookServer, prefix: str, path: str = "") -> list[Posted]:
@@ -53,11 +46,6 @@ def table(system: System, prefix: str) -> dict[str, Row]:
     return rows_of(system.consumers.postgres.received("mirror"), prefix)
 
 
-def fields(system: System, prefix: str, name: str = "ev:mirror") -> dict[str, Row]:
-    """The fields of a mirror in Redis."""
-    return rows_of(system.consumers.redis.received(name), prefix)
-
-
 def bucket(system: Deployed, name: str, prefix: str) -> dict[str, tuple[int, str]]:
     """Size and ETag of each object, by `bucket/key`, as S3 lists them."""
     pages = system.s3.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=prefix)
@@ -75,12 +63,4 @@ def as_listed(mirror: Mapping[str, Row]) -> dict[str, tuple[int, str]]:
 
 def rows_of(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Row]:
     """The rows of a mirror, by `bucket/key`."""
-    found = {}
-    for arrival in arrivals:
-        if arrival.key.startswith(prefix):
-            record = json.loads(arrival.body)["Records"][0]
-            what = record["s3"]["object"]
-            found[arrival.key] = Row(
-                record["eventName"], what.get("size", 0), what.get("eTag", ""), what["sequencer"]
-            )
-    return found
+    return rows(each for each in arrivals if each.key.startswith(prefix))

@@ -1,6 +1,5 @@
 """One deployed stack for all tests here, ended with the run; each test has a prefix of its own."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ import pytest
 
 from tests.conftest import start_or_fail
 from tests.e2e.deployment import BUCKETS, Consumers, Local, write_configuration
+from tests.e2e.mc import Mc
 from tests.e2e.system import System
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -80,6 +80,30 @@ def _all_of_them(session: pytest.Session) -> bool:
 
 
 @pytest.fixture
+def receiver(
+    servers_folder: Path, tls: Tls, request: pytest.FixtureRequest
+) -> Iterator[WebhookServer]:
+    """A webhook of this test alone."""
+    server = start_or_fail("webhook", servers_folder / "e2e" / request.node.name, tls)
+    assert isinstance(server, WebhookServer)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mc(system: System, servers_folder: Path) -> Mc:
+    return Mc(system, servers_folder / "mc")
+
+
+@pytest.fixture
+def bucket(system: System, prefix: str) -> str:
+    """Create a bucket that is not attached."""
+    name = prefix.strip("/")[-40:].strip("-")
+    system.s3.create_bucket(Bucket=name)
+    return name
+
+
+@pytest.fixture
 def prefix(request: pytest.FixtureRequest) -> str:
     """The first part of the keys of one test, and of its rules."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:40].strip("-")
@@ -107,24 +131,7 @@ def _make_buckets_with_notifications(local: Local) -> None:
         "aws_secret_access_key": "test",
     }
     s3, sqs = boto3.client("s3", **where), boto3.client("sqs", **where)
-    queue = sqs.create_queue(
-        QueueName="theirs",
-        Attributes={
-            "Policy": json.dumps(
-                {
-                    "Version": "2012-10-17",
-                    "Statement": [
-                        {
-                            "Effect": "Allow",
-                            "Principal": {"Service": "s3.amazonaws.com"},
-                            "Action": "sqs:SendMessage",
-                            "Resource": f"arn:aws:sqs:us-east-1:{ACCOUNT}:theirs",
-                        }
-                    ],
-                }
-            )
-        },
-    )["QueueUrl"]
+    queue = sqs.create_queue(QueueName="theirs")["QueueUrl"]
     assert queue.endswith(f"/{ACCOUNT}/theirs")
     s3.create_bucket(Bucket="archive")
     theirs: Any = {

@@ -50,7 +50,6 @@ class Consumers:
 BUCKETS = {
     "uploads": {"via": "sqs"},
     "crowded": {"via": "sqs"},
-    "versions": {"via": "sqs"},
     # It is there before the deploy, with notifications of its own.
     "archive": {"create": "false", "via": "eventbridge"},
 }

@@ -1,18 +1,10 @@
 """`mc admin`, the real one, against the gateway: a target is made, shown, changed and removed."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from tests.e2e.mc import Mc
 from tests.e2e.system import System
 from tests.servers.redis import RedisServer
-
-
-@pytest.fixture
-def mc(system: System, tmp_path: Path) -> Mc:
-    return Mc(system, tmp_path / "mc")
 
 
 def test_commands_of_the_guide_deliver_an_event_to_redis(

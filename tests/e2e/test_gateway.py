@@ -1,19 +1,14 @@
 """The gateway before S3: every client's calls go through it as if it were not there."""
 
 import hashlib
-import http.client
 import json
 import os
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 from minio import Minio
 
@@ -39,11 +34,6 @@ def through(system: System) -> Iterator["S3Client"]:
 @pytest.fixture(scope="module")
 def minio(system: System) -> Minio:
     return system.minio()
-
-
-@pytest.fixture(scope="module")
-def mc(system: System, servers_folder: Path) -> Mc:
-    return Mc(system, servers_folder / "mc-gateway")
 
 
 @pytest.fixture
@@ -127,34 +117,6 @@ def test_a_large_file_in_parts_by_each_client(
     assert back.read_bytes() == large.read_bytes()
 
 
-def test_expect_100_continue_is_answered_first(system: System, prefix: str) -> None:
-    """`Expect: 100-continue`: a refusal comes before the body was sent, and leave when it may."""
-    right = system.environment["BUCKETCAST_SECRET_KEY"]
-    for secret, wanted in (("wrong", b"403"), (right, b"100")):
-        body = b"x" * 100_000
-        request = signed_request(system, "PUT", f"/uploads/{prefix}a", body, secret=secret)
-        with closing(connection(system)) as opened:
-            opened.putrequest("PUT", f"/uploads/{prefix}a", skip_host=True)
-            for name, value in request.headers.items():
-                opened.putheader(name, value)
-            opened.putheader("Expect", "100-continue")
-            opened.endheaders()
-            line = opened.sock.makefile("rb").readline()
-            assert wanted in line
-
-
-def test_idle_clients_are_closed_and_harm_no_others(system: System) -> None:
-    gateway = ("127.0.0.1", system.local.gateway_port)
-    with ExitStack() as opened:
-        slow = []
-        for _ in range(200):
-            one = opened.enter_context(closing(socket.create_connection(gateway, timeout=180)))
-            one.sendall(b"PUT /uploads/a HTTP/1.1\r\nx-a: ")
-            slow.append(one)
-        assert call(system, "GET", "/")[0] == 200
-        assert slow[0].recv(1) == b""
-
-
 def test_secret_key_is_in_two_files_only(system: System) -> None:
     secret = system.environment["BUCKETCAST_SECRET_KEY"]
     holders = []
@@ -165,35 +127,3 @@ def test_secret_key_is_in_two_files_only(system: System) -> None:
                     holders.append(path.name)
     assert sorted(holders) == ["env", "gateway-user.json"]
     assert json.loads((system.local.folder / "gateway-user.json").read_text())
-
-
-def signed_request(system: System, method: str, target: str, body: bytes, **own: str) -> AWSRequest:
-    """A request signed by botocore; `own` are a `secret` key and a `host`."""
-    where = system.environment
-    secret = own.get("secret", where["BUCKETCAST_SECRET_KEY"])
-    keys = Credentials(where["BUCKETCAST_ACCESS_KEY"], secret)
-    base = f"http://{own['host']}" if "host" in own else where["BUCKETCAST_URL"]
-    digest = {"X-Amz-Content-SHA256": hashlib.sha256(body).hexdigest()}
-    request = AWSRequest(method, base + target, digest, body)
-    S3SigV4Auth(keys, "s3", where["AWS_REGION"]).add_auth(request)
-    request.headers["Host"] = base.removeprefix("http://")
-    request.headers["Content-Length"] = str(len(body))
-    return request
-
-
-def call(
-    system: System, method: str, target: str, port: int = 0, **own: str
-) -> tuple[int, Any, bytes]:
-    """A request signed by botocore, sent as it is: status, headers and body of the answer."""
-    request = signed_request(system, method, target, b"", **own)
-    with closing(connection(system, port)) as opened:
-        opened.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-        for name, value in request.headers.items():
-            opened.putheader(name, value)
-        opened.endheaders()
-        answer = opened.getresponse()
-        return answer.status, answer.headers, answer.read()
-
-
-def connection(system: System, port: int = 0) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection("127.0.0.1", port or system.local.gateway_port, timeout=180)

@@ -2,26 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.arrivals import posted
 from tests.e2e.mc import Mc
 from tests.e2e.system import System
 
 HOOK = "arn:minio:sqs::primary:webhook"
-
-
-@pytest.fixture(scope="module")
-def mc(system: System, servers_folder: Path) -> Mc:
-    return Mc(system, servers_folder / "mc-notification")
-
-
-@pytest.fixture
-def bucket(system: System, prefix: str) -> str:
-    """Create a bucket that is not attached."""
-    name = prefix.strip("/")[-40:].strip("-")
-    system.s3.create_bucket(Bucket=name)
-    return name
 
 
 def test_commands_of_the_guide_work(system: System, mc: Mc, bucket: str, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,8 @@ from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
 from bucketcast.dlq.letter import Letter
-from tests.conftest import start_or_fail
 from tests.e2e.system import RETURN_SECONDS, System, repeated
 from tests.servers.receiver import Answer
-from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 from tests.unit.samples import message, record
 
@@ -46,20 +43,10 @@ ALIKE = f"{REASON} title"
 
 
 @pytest.fixture
-def webhook(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
-    started = start_or_fail("webhook", servers_folder / "e2e" / "outage", tls)
-    assert isinstance(started, WebhookServer)
-    try:
-        yield started
-    finally:
-        started.stop()
-
-
-@pytest.fixture
-def troubled(system: System, prefix: str, webhook: WebhookServer) -> Iterator[Mapping[str, str]]:
+def troubled(system: System, prefix: str, receiver: WebhookServer) -> Iterator[Mapping[str, str]]:
     """The ARNs of targets that behave as they are called; each has a rule for the prefix."""
-    webhook.answer(*ANSWERS)
-    address = webhook.address
+    receiver.answer(*ANSWERS)
+    address = receiver.address
 
     def add(name: str) -> str:
         endpoint = f"endpoint=http://{NOWHERE if name == 'refusing' else address}/open/{name}"
@@ -94,15 +81,15 @@ def bury(system: System, fare: Mapping[str, Any]) -> tuple[str, str]:
     return queue, Letter("", "", "", 0, attributes=attributes).group
 
 
-def redriven(webhook: WebhookServer) -> list[str]:
+def redriven(receiver: WebhookServer) -> list[str]:
     """The keys of buried events that arrived at the target since."""
-    accepted = webhook.accepted("/open/rejecting")
+    accepted = receiver.accepted("/open/rejecting")
     keys = [json.loads(request.body)["Key"].rpartition("/")[2] for request in accepted]
     return sorted(key for key in keys if key.startswith("old-"))
 
 
 def test_what_one_sees_in_an_outage_is_true_and_what_one_does_hits_only_that(
-    system: System, prefix: str, troubled: Mapping[str, str], webhook: WebhookServer
+    system: System, prefix: str, troubled: Mapping[str, str], receiver: WebhookServer
 ) -> None:
     def fares() -> dict[str, Any]:
         found = {fare["arn"]: fare for fare in system.fares().values()}
@@ -129,7 +116,7 @@ def test_what_one_sees_in_an_outage_is_true_and_what_one_does_hits_only_that(
         redrive = ("dlq", "redrive", f"{name}/{group}", "--json")
         assert system.bucketcast(*redrive, within=300).document["events"] == GROUP
         keys = sorted(f"old-{number}" for number in range(GROUP))
-        system.until_equal("those alone", lambda: redriven(webhook), keys, within=RETURN_SECONDS)
+        system.until_equal("those alone", lambda: redriven(receiver), keys, within=RETURN_SECONDS)
     assert system.depth(dead) >= LETTERS
     errors = {
         name: {

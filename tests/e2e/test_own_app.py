@@ -3,17 +3,14 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import start_or_fail
 from tests.e2e import iam
 from tests.e2e.deployment import ROOT, succeed
 from tests.e2e.system import System
 from tests.environment import install, new_environment
-from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 
 EXAMPLE = ROOT / "examples" / "cdk"
@@ -38,14 +35,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = new_environment(folder / "venv")
     install(python, "--constraint", str(folder / "constraints.txt"), f"{wheel}[cdk]")
     return python.parent
-
-
-@pytest.fixture
-def receiver(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
-    server = start_or_fail("webhook", servers_folder / "e2e" / "own-app", tls)
-    assert isinstance(server, WebhookServer)
-    yield server
-    server.stop()
 
 
 def test_the_example_is_deployed_and_an_event_of_its_bucket_arrives(

@@ -15,9 +15,7 @@ from typing import Final
 import boto3
 import pytest
 
-from tests.conftest import start_or_fail
 from tests.e2e.deployment import ROOT, Local, linked_checkout, succeed
-from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text("utf-8")
@@ -45,14 +43,6 @@ def alone(servers_folder: Path) -> Iterator[Local]:
     local = Local(servers_folder / "deploy-page")
     yield local
     local.stop()
-
-
-@pytest.fixture
-def receiver(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
-    server = start_or_fail("webhook", servers_folder / "deploy-page-webhook", tls)
-    assert isinstance(server, WebhookServer)
-    yield server
-    server.stop()
 
 
 @pytest.fixture
