@@ -27,7 +27,7 @@ STATES = {
 NOWHERE = "127.0.0.1:1"
 ANSWERS = (
     Answer(path="/open/hanging", delay=3_600.0),
-    # The first ten are taken: what takes nothing at all would keep its events.
+    # The first is taken: what takes nothing at all would keep its events.
     Answer(path="/open/rejecting", status=422, body="no such album", match=r"/\d\d+\.jpg"),
     Answer(path="/open/unavailable", status=503),
     Answer(path="/open/slow", delay=1.0),
@@ -96,9 +96,13 @@ def test_what_one_sees_in_an_outage_is_true_and_what_one_does_hits_only_that(
         return {name: found[arn] for name, arn in troubled.items()}
 
     numbers, began = count(), datetime.now(UTC)
-    with repeated(
-        lambda: system.put("uploads", f"{prefix}{next(numbers)}.jpg"), 1 / PUTS_PER_SECOND
-    ):
+
+    def put() -> None:
+        system.put("uploads", f"{prefix}{next(numbers)}.jpg")
+
+    put()
+    system.until("the first is taken", lambda: receiver.accepted("/open/rejecting"), bool)
+    with repeated(put, 1 / PUTS_PER_SECOND):
         system.until_equal(
             "their states",
             lambda: {name: fare["state"] for name, fare in fares().items()},
