@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import BreakerOpen, NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
@@ -314,10 +314,13 @@ def test_a_server_without_memory_keeps_its_rows(
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
+@pytest.mark.parametrize("encrypted", [False, True])
 def test_beside_a_part_that_is_too_large_the_others_arrive(
-    redis: RedisServer, make: Callable[..., Target], form: str
+    redis: RedisServer, make: Callable[..., Target], form: str, *, encrypted: bool
 ) -> None:
-    target, half = make(format=form), redis_client.EVENTS_PER_CALL
+    """The part is sent again at once, and halved: it may hold others that are not too large."""
+    settings = redis.tls_settings() if encrypted else redis.settings()
+    target, half = make(settings, format=form), redis_client.EVENTS_PER_CALL
     batch = [event(f"{at:03}", at + 1, principal="p" * 8 * at) for at in range(2 * half)]
     batch[-1] = event("large", 1, principal="p" * 2**21)
     assert target.send(batch[:1]) == {}
@@ -325,7 +328,9 @@ def test_beside_a_part_that_is_too_large_the_others_arrive(
         usual = client.config_get("proto-max-bulk-len")
         client.config_set("proto-max-bulk-len", 1024 * 1024)
         try:
-            assert target.send(batch).keys() == {*range(half, 2 * half)}
+            failures = target.send([*batch, event("behind", 1)])
+            assert failures.keys() == {*range(half, 2 * half + 1)}
+            assert {type(failure) for failure in failures.values()} == {BreakerOpen}
             with pytest.raises(TooLargeError, match="raise proto-max-bulk-len"):
                 target.send(batch[half:])
         finally:

@@ -28,7 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import BreakerOpen, DeliveryError, NotConnected
 from bucketcast.event import Event
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
@@ -81,8 +81,12 @@ class Target(base.Connected[Client], Mirror):
         except DeliveryError as error:
             result.fail(result.unconfirmed, error)
         large = (error for error in result.failures.values() if isinstance(error, TooLargeError))
-        if (reason := next(large, None)) and len(result.failures) == len(events):  # none was taken
-            raise reason
+        if reason := next(large, None):
+            if len(result.failures) == len(events):  # none was taken: it is halved
+                raise reason
+            again = (TooLargeError, NotConnected)  # the part, and what the closed connection lost
+            left = [n for n, error in result.failures.items() if isinstance(error, again)]
+            result.fail(left, BreakerOpen.behind(reason))  # sent again now, without what was taken
         return result.failures
 
     def body(self, event: Event) -> bytes:

@@ -1,6 +1,7 @@
 """A connection to Redis, and pipelined commands."""
 
 import socket
+import ssl
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
@@ -63,7 +64,7 @@ class Client:
                 subjects.append(subject)
                 for data in self._connection.pack_command(*command):
                     self._connection.line.sendall(data)
-        except ConnectionError as error:  # the server may have said why: its replies come first
+        except (ConnectionError, ssl.SSLError) as error:  # its replies may say why: they come first
             refused = error
         for subject in subjects:
             try:
