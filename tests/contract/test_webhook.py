@@ -157,12 +157,14 @@ def test_the_status_decides(
 def test_neighbours_of_a_refused_event_arrive(
     webhook: WebhookServer, make: Make, status: int
 ) -> None:
-    webhook.answer(Answer(status=status, body="no such\ncustomer", match="photo-0007"))
+    odd = {"content-type": "text/plain; charset=é"}  # in Latin-1
+    answer = Answer(status=status, headers=odd, body="no such\ncustomer", match="photo-0007")
+    webhook.answer(answer)
     failures = make().send(events(50))
     assert failures.keys() == {7}
     said = f"http://{webhook.address}/events answered {status}: no such customer"
     assert str(failures[7]).startswith(said)
-    assert failures[7].answer.startswith(f"{status}\ncontent-type: ")
+    assert failures[7].answer.startswith(f"{status}\ncontent-type: text/plain; charset=\ufffd\n")
     assert failures[7].answer.endswith("\n\nno such\ncustomer")
     assert len(webhook.received()) == 49
 

@@ -332,10 +332,11 @@ def test_what_becomes_of_an_event(
 def test_what_is_given_up_says_what_the_target_answered(policy: Policy, history: History) -> None:
     error = Retryable("answered 404: no such album")
     error.answer = "404\n\nno such album: 1"
-    given_up = of_event(item("a", policy, history).fail(error), NOW).error
-    assert isinstance(given_up, GivenUp)
-    assert str(error) in str(given_up)
-    assert given_up.answer == error.answer
+    for each in (error, RefusesAll.because(error)):
+        given_up = of_event(item("a", policy, history).fail(each), NOW).error
+        assert isinstance(given_up, GivenUp)
+        assert str(each) in str(given_up)
+        assert given_up.answer == error.answer
 
 
 @pytest.mark.parametrize(

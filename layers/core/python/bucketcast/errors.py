@@ -126,7 +126,9 @@ class RefusesAll(Retryable):
     @classmethod
     def because(cls, error: DeliveryError) -> Self:
         """Return the error of a target whose last refusal is this one."""
-        return cls(f"{error}; it took none of the last events: is its address right?")
+        found = cls(f"{error}; it took none of the last events: is its address right?")
+        found.answer = error.answer
+        return found
 
 
 class Rejected(DeliveryError):

@@ -55,7 +55,7 @@ def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) ->
     if isinstance(error, Throttled):
         error.after = min(pause, LONGEST_DELAY_SECONDS)
     if error.alone:
-        kind = handle.getinfo(pycurl.CONTENT_TYPE) or "-"
+        kind = (handle.getinfo_raw(pycurl.CONTENT_TYPE) or b"-").decode(errors="replace")
         error.answer = f"{status}\ncontent-type: {kind}\n\n{text}"
     return error
 
