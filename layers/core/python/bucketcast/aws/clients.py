@@ -113,14 +113,16 @@ class Aws:
 @contextmanager
 def aws_errors() -> Iterator[None]:
     """Turn botocore's errors into an `AwsError`."""
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as boto3
-
     try:
         yield
-    except ClientError as error:
-        raise _refusal(error) from error
-    except BotoCoreError as error:
-        raise _connection_error(error) from error
+    except Exception as error:
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as boto3
+
+        if isinstance(error, ClientError):
+            raise _refusal(error) from error
+        if isinstance(error, BotoCoreError):
+            raise _connection_error(error) from error
+        raise
 
 
 def _refusal(error: Any) -> AwsError:

@@ -8,7 +8,7 @@ After their term they are dead-lettered with the pause as the reason (`limits`).
 import time
 from dataclasses import dataclass
 
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.deployment import Deployed, DeployedTarget
 from bucketcast.deployment.invocation import FunctionFailedError, invoke
 from bucketcast.errors import BucketcastError
@@ -32,19 +32,17 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
 
     Raises:
         BucketcastError: the function does not see the pause; the target is not paused.
-        AwsError: AWS does not answer.
+        BotoCoreError, ClientError: AWS does not answer.
     """
     breakers = Breakers(deployment.state_table, lambda: aws.dynamodb)
     now = round(time.time() * 1_000)
-    with aws_errors():
-        since = breakers.pause(target.arn, now)
+    since = breakers.pause(target.arn, now)
     try:
         confirmed = _is_confirmed(target, aws)
     except AwsError as error:
         return Pause(since, since == now, str(error))
     if not confirmed and since == now:
-        with aws_errors():
-            breakers.resume(target.arn)
+        breakers.resume(target.arn)
     if not confirmed:
         raise BucketcastError(
             f"{target.name} is not paused: its function {target.function} does not see the pause "
@@ -58,10 +56,9 @@ def resume(target: DeployedTarget, deployment: Deployed, aws: Aws) -> int:
     """End a target's pause; return its start in Unix ms, 0 if it was not paused.
 
     Raises:
-        AwsError: AWS does not answer.
+        BotoCoreError, ClientError: AWS does not answer.
     """
-    with aws_errors():
-        return Breakers(deployment.state_table, lambda: aws.dynamodb).resume(target.arn)
+    return Breakers(deployment.state_table, lambda: aws.dynamodb).resume(target.arn)
 
 
 def _is_confirmed(target: DeployedTarget, aws: Aws) -> bool:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed, DeployedPipeline
 from bucketcast.errors import BucketcastError
 from bucketcast.settings import pipeline as jobs
@@ -38,11 +38,8 @@ class GlueRun:
     def __init__(self, job: str, arguments: Mapping[str, str], aws: Aws) -> None:
         self._aws = aws
         self._job = job
-        with aws_errors():
-            # Glue heeds the job's own setting only where the run has the same.
-            run = aws.glue.start_job_run(
-                JobName=job, JobRunQueuingEnabled=True, Arguments=arguments
-            )
+        # Glue heeds the job's own setting only where the run has the same.
+        run = aws.glue.start_job_run(JobName=job, JobRunQueuingEnabled=True, Arguments=arguments)
         self._id = run["JobRunId"]
         region = aws.glue.meta.region_name
         console = f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
@@ -52,10 +49,9 @@ class GlueRun:
         """Return its error, "" if it succeeded; None while it runs.
 
         Raises:
-            AwsError: AWS cannot be reached.
+            BotoCoreError, ClientError: AWS cannot be reached.
         """
-        with aws_errors():
-            run = self._aws.glue.get_job_run(JobName=self._job, RunId=self._id)["JobRun"]
+        run = self._aws.glue.get_job_run(JobName=self._job, RunId=self._id)["JobRun"]
         state = run["JobRunState"]
         if state in _RUNNING_STATES:
             return None
@@ -161,7 +157,7 @@ class Runs:
         """Start a job for the run with this id; `detached` outlives this process.
 
         Raises:
-            AwsError: Glue refused.
+            BotoCoreError, ClientError: Glue refused.
         """
         arguments = jobs.arguments({**values, "run": self.folder(job, run)})
         name = self._pipeline.jobs[job]
@@ -172,32 +168,29 @@ class Runs:
     def reset(self, job: str, run: str) -> None:
         """Remove the progress and result of an earlier attempt."""
         for name in ("progress.json", "result.json"):
-            with aws_errors():
-                self._aws.s3.delete_object(**self._location(job, run, name))
+            self._aws.s3.delete_object(**self._location(job, run, name))
 
     def read(self, job: str, run: str, name: str) -> dict[str, Any] | None:
         """Return a document in a run's folder; None before it is written."""
         s3 = self._aws.s3
-        with aws_errors():
-            try:
-                response = s3.get_object(**self._location(job, run, name))
-                return dict(json.loads(response["Body"].read()))
-            except s3.exceptions.ClientError as error:
-                if error.response["Error"]["Code"] in _NOT_FOUND:
-                    return None
-                raise
+        try:
+            response = s3.get_object(**self._location(job, run, name))
+            return dict(json.loads(response["Body"].read()))
+        except s3.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_FOUND:
+                return None
+            raise
 
     def scans(self, bucket: str) -> list[dict[str, Any]]:
         """Return the results of a bucket's scans that succeeded, each with its run, in no order."""
         pages = self._aws.s3.get_paginator("list_objects_v2")
         folder = f"runs/scan/{bucket}/"
-        with aws_errors():
-            found = pages.paginate(Bucket=self._pipeline.bucket, Prefix=folder, Delimiter="/")
-            runs = [
-                entry["Prefix"].removeprefix("runs/scan/").rstrip("/")
-                for page in found
-                for entry in page.get("CommonPrefixes", ())
-            ]
+        found = pages.paginate(Bucket=self._pipeline.bucket, Prefix=folder, Delimiter="/")
+        runs = [
+            entry["Prefix"].removeprefix("runs/scan/").rstrip("/")
+            for page in found
+            for entry in page.get("CommonPrefixes", ())
+        ]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             results = pool.map(lambda run: self.read("scan", run, "result.json"), runs)
             return [
@@ -209,12 +202,11 @@ class Runs:
     def write(self, job: str, run: str, name: str, document: Mapping[str, Any]) -> None:
         """Write a document into a run's folder."""
         content = json.dumps(document).encode()
-        with aws_errors():
-            self._aws.s3.put_object(**self._location(job, run, name), Body=content)
+        self._aws.s3.put_object(**self._location(job, run, name), Body=content)
 
     def upload(self, job: str, run: str, name: str, path: Path) -> str:
         """Upload a file into a run's folder; return its URL."""
-        with path.open("rb") as file, aws_errors():
+        with path.open("rb") as file:
             self._aws.s3.put_object(**self._location(job, run, name), Body=file)
         return f"{self.folder(job, run)}/{name}"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bucketcast.aws.clients import Aws
+from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.display import printable
 from bucketcast.errors import BucketcastError
 
@@ -151,8 +151,11 @@ def yes_option(help_text: str) -> Callable[[F], F]:
 
 
 def shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Pass the `Output` to a command, and add `--stack` and `--json`."""
-    return output_options(click.pass_obj(command))
+    """Pass the `Output` to a command, and add `--stack` and `--json`.
+
+    What botocore raises in it becomes an `AwsError`.
+    """
+    return output_options(click.pass_obj(aws_errors()(command)))
 
 
 def _remember_stack(context: click.Context, _: click.Parameter, value: str | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.delivery.queue import Queue
 from bucketcast.deployment import Deployed
 from bucketcast.destination import TopicArn
@@ -59,13 +59,12 @@ def ls(out: Output, *, tenant: str | None, uid: str | None) -> None:
       bucketcast topic ls --tenant acme --json
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    with aws_errors():
-        table = Table(deployment.state_table, aws.dynamodb)
-        topics = sorted(
-            (topic for topic in table.topics(tenant) if uid in (None, topic.owner, topic.user)),
-            key=lambda topic: (topic.tenant, topic.name),
-        )
-        buckets = _buckets_by_topic(deployment.state_table, aws)
+    table = Table(deployment.state_table, aws.dynamodb)
+    topics = sorted(
+        (topic for topic in table.topics(tenant) if uid in (None, topic.owner, topic.user)),
+        key=lambda topic: (topic.tenant, topic.name),
+    )
+    buckets = _buckets_by_topic(deployment.state_table, aws)
     documents = [_document(topic, buckets.get((topic.tenant, topic.name), ())) for topic in topics]
     rows = [
         (
@@ -92,8 +91,7 @@ def get(out: Output, *, arn: TopicArn) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     topic = _read_topic(arn, deployment, aws)
-    with aws_errors():
-        buckets = _buckets_by_topic(deployment.state_table, aws).get((topic.tenant, topic.name), ())
+    buckets = _buckets_by_topic(deployment.state_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
     flat = {**document, **document["dest"]}
     del flat["dest"]
@@ -114,16 +112,13 @@ def rm(out: Output, *, arn: TopicArn, yes: bool) -> None:
       bucketcast topic rm mytopic --tenant acme
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    with aws_errors():
-        topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
-        naming = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
-        if topic and (topic.persistent or naming) and not yes:
-            queued = " and all events that wait in its queue" if topic.persistent else ""
-            question = f"Delete the topic {topic.arn}{hanging.named_by(naming)}{queued}?"
-            out.confirm(question, *hanging.lines(naming))
-        deleted = topics_of(deployment.stack, deployment.state_table, aws).delete(
-            arn, lambda _: None
-        )
+    topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
+    naming = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
+    if topic and (topic.persistent or naming) and not yes:
+        queued = " and all events that wait in its queue" if topic.persistent else ""
+        question = f"Delete the topic {topic.arn}{hanging.named_by(naming)}{queued}?"
+        out.confirm(question, *hanging.lines(naming))
+    deleted = topics_of(deployment.stack, deployment.state_table, aws).delete(arn, lambda _: None)
     message = f"Deleted {arn.name}" if deleted else f"No such topic: {arn.name}"
     out.answer({"deleted": deleted}, message)
 
@@ -148,10 +143,9 @@ def stats(out: Output, *, arn: TopicArn) -> None:
         reason = "has no push-endpoint" if topic.persistent else "is not persistent"
         raise BucketcastError(f"the topic {topic.name} {reason}: it has no queue")
     target = deployment.target(arn)
-    with aws_errors():
-        waiting = Queue(target.queue, aws.sqs).depth
-        letters = Queue(target.dead, aws.sqs).depth.all
-        totals = Counters(deployment.state_table, lambda: aws.dynamodb).read()
+    waiting = Queue(target.queue, aws.sqs).depth
+    letters = Queue(target.dead, aws.sqs).depth.all
+    totals = Counters(deployment.state_table, lambda: aws.dynamodb).read()
     counts = totals.get(target.arn, Counts())
     document = {
         "Topic Stats": {"Entries": waiting.all},
@@ -199,8 +193,7 @@ def _read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
     Raises:
         BucketcastError: it does not exist.
     """
-    with aws_errors():
-        topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
+    topic = Table(deployment.state_table, aws.dynamodb).topic(arn)
     if topic is None:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
         raise BucketcastError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.limits import MOST_USER_PATTERNS, MOST_USER_PATTERNS_CHARACTERS
 from bucketcast.settings.types import matching
 from bucketcast.terminal import params
@@ -117,8 +116,7 @@ def add(  # noqa: PLR0913 - one for each option
     """  # noqa: D301 - click reads the character
     access_key, secret = _keys(access_key, secret_key_file)
     user = _with_grants(User(new_id(), name, tenant, (access_key,), admin), grants)
-    with aws_errors():
-        _users(out).add(user, secret)
+    _users(out).add(user, secret)
     generated = None if secret_key_file else secret
     _show_keys(out, user, access_key, generated, f"Successfully added {name}")
 
@@ -142,8 +140,7 @@ def set_(out: Output, name: str, *, admin: bool | None, grants: tuple[Grant, ...
     def change(user: User) -> User:
         return replace(_with_grants(user, grants), admin=user.admin if admin is None else admin)
 
-    with aws_errors():
-        user = _users(out).change(name, change)
+    user = _users(out).change(name, change)
     out.answer(_document(user), f"{name} has: {' '.join(_rights(user)) or 'no rights'}")
 
 
@@ -170,8 +167,7 @@ def add_key(
       bucketcast user key add thumbnailer
     """  # noqa: D301 - click reads the character
     access_key, secret = _keys(access_key, secret_key_file)
-    with aws_errors():
-        user = _users(out).add_key(name, access_key, secret)
+    user = _users(out).add_key(name, access_key, secret)
     generated = None if secret_key_file else secret
     _show_keys(out, user, access_key, generated, f"Successfully added a key of {name}")
 
@@ -187,8 +183,7 @@ def remove_key(out: Output, name: str, access_key: str) -> None:
     Example:
       bucketcast user key rm thumbnailer BC0ABCDEFGHIJKLMNOPQ
     """  # noqa: D301 - click reads the character
-    with aws_errors():
-        user = _users(out).remove_key(name, access_key)
+    user = _users(out).remove_key(name, access_key)
     out.answer(_document(user), f"Successfully removed the key {access_key} of {name}")
 
 
@@ -201,8 +196,7 @@ def ls(out: Output) -> None:
     Example:
       bucketcast user ls
     """  # noqa: D301 - click reads the character
-    with aws_errors():
-        users = _users(out).all()
+    users = _users(out).all()
     rows = [
         (name, tenant, key, right)
         for user in users
@@ -230,8 +224,7 @@ def rm(out: Output, name: str) -> None:
     Example:
       bucketcast user rm thumbnailer
     """  # noqa: D301 - click reads the character
-    with aws_errors():
-        user = _users(out).remove(name)
+    user = _users(out).remove(name)
     out.answer({"removed": _document(user)}, f"Successfully removed {name}")
 
 

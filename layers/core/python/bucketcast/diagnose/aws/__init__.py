@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from bucketcast.aws.clients import AwsError
+from bucketcast.aws.clients import AwsError, aws_errors
 from bucketcast.finding import Finding, not_checked
 
 T = TypeVar("T")
@@ -30,6 +30,7 @@ def run_parallel(call: Callable[[T], Iterable[Finding]], items: Sequence[T]) -> 
 def report_unread(check: str, subject: str, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield the findings; an error of AWS becomes the last one, that the rest was not checked."""
     try:
-        yield from findings
+        with aws_errors():
+            yield from findings
     except AwsError as error:
         yield not_checked(check, subject, str(error))

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from botocore.exceptions import ClientError
+
+from bucketcast.aws.clients import Aws
 from bucketcast.config.bucket import Bucket
 from bucketcast.config.model import Deployment
+from bucketcast.delivery.queue import code_of
 from bucketcast.delivery.queue_names import dead_of, target_name
 from bucketcast.diagnose.aws import report_unread
 from bucketcast.finding import Finding
@@ -24,8 +27,7 @@ _Owned = Mapping[str, str]
 
 def findings(config: Deployment, stack: str, aws: Aws) -> Iterator[Finding]:
     """Check the account before a deploy of a configuration; what the stack has is its own."""
-    with aws_errors():
-        account = aws.client("sts", attempts=3).get_caller_identity()["Account"]
+    account = aws.client("sts", attempts=3).get_caller_identity()["Account"]
     owned = _owned(stack, aws)
     checks = {
         "bootstrap": _bootstrap(account, aws),
@@ -46,23 +48,21 @@ def findings(config: Deployment, stack: str, aws: Aws) -> Iterator[Finding]:
 def _owned(stack: str, aws: Aws) -> _Owned:
     """Return what a stack has, also one that was rolled back; nothing if it does not exist."""
     try:
-        with aws_errors():
-            pages = aws.cloudformation.get_paginator("list_stack_resources")
-            return {
-                each.get("PhysicalResourceId", "").rpartition("/")[2]: each["ResourceType"]
-                for page in pages.paginate(StackName=stack)
-                for each in page["StackResourceSummaries"]
-                if not each["ResourceStatus"].startswith(("DELETE_", "CREATE_FAILED"))
-            }
-    except AwsError as error:
-        if error.code != "ValidationError":  # its code for a missing stack
+        pages = aws.cloudformation.get_paginator("list_stack_resources")
+        return {
+            each.get("PhysicalResourceId", "").rpartition("/")[2]: each["ResourceType"]
+            for page in pages.paginate(StackName=stack)
+            for each in page["StackResourceSummaries"]
+            if not each["ResourceStatus"].startswith(("DELETE_", "CREATE_FAILED"))
+        }
+    except ClientError as error:
+        if code_of(error) != "ValidationError":  # its code for a missing stack
             raise
         return {}
 
 
 def _bootstrap(account: str, aws: Aws) -> Iterator[Finding]:
-    with aws_errors():
-        found = aws.client("ssm", attempts=3).get_parameters(Names=[_BOOTSTRAP])["Parameters"]
+    found = aws.client("ssm", attempts=3).get_parameters(Names=[_BOOTSTRAP])["Parameters"]
     if not found:
         command = f"cdk bootstrap aws://{account}/{aws.s3.meta.region_name}"
         yield _error("bootstrap", "CDK has nothing in this region", "bootstrap it", command)
@@ -70,13 +70,10 @@ def _bootstrap(account: str, aws: Aws) -> Iterator[Finding]:
 
 def _concurrency(config: Deployment, owned: _Owned, aws: Aws) -> Iterator[Finding]:
     reserved = config.ingest.reserved_concurrency + config.gateway.reserved
-    with aws_errors():
-        left = aws.functions.get_account_settings()["AccountLimit"][
-            "UnreservedConcurrentExecutions"
-        ]
-        for name in _of_type("AWS::Lambda::Function", owned):
-            its = aws.mappings.get_function_concurrency(FunctionName=name)
-            left += its.get("ReservedConcurrentExecutions", 0)
+    left = aws.functions.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
+    for name in _of_type("AWS::Lambda::Function", owned):
+        its = aws.mappings.get_function_concurrency(FunctionName=name)
+        left += its.get("ReservedConcurrentExecutions", 0)
     if reserved and left - reserved < _UNRESERVED:
         yield _error(
             "concurrency",
@@ -91,8 +88,7 @@ def _dynamic_targets(config: Deployment, owned: _Owned, aws: Aws) -> Iterator[Fi
     kinds = set(config.dynamic_targets.kinds)
     for name in _of_type("AWS::DynamoDB::Table", owned):
         table = Table(name, aws.dynamodb)
-        with aws_errors():
-            stored = [*table.targets(), *table.topics(None)]
+        stored = [*table.targets(), *table.topics(None)]
         used = {each.kind for each in stored if each.kind and each.state != "kept"}
         if off := ", ".join(sorted(used - kinds)):
             found = f"there are targets or topics of a kind that the deploy turns off: {off}"
@@ -108,9 +104,8 @@ def _names(config: Deployment, stack: str, owned: _Owned, aws: Aws) -> Iterator[
     names = {f"{stack}-ingress"}
     names |= {target_name(stack, each.kind, each.id) + config.queue_end for each in config.targets}
     wanted = names | set(map(dead_of, names))
-    with aws_errors():
-        pages = aws.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=f"{stack}-")
-        there = {url.rpartition("/")[2] for page in pages for url in page.get("QueueUrls", ())}
+    pages = aws.sqs.get_paginator("list_queues").paginate(QueueNamePrefix=f"{stack}-")
+    there = {url.rpartition("/")[2] for page in pages for url in page.get("QueueUrls", ())}
     for name in sorted(wanted & there - owned.keys()):
         hint = "a stack that was removed left it: delete it with what it holds, or rename the stack"
         yield _error(name, "a queue of this name exists", hint)
@@ -118,11 +113,8 @@ def _names(config: Deployment, stack: str, owned: _Owned, aws: Aws) -> Iterator[
 
 def _secret(name: str, aws: Aws) -> Iterator[Finding]:
     try:
-        with aws_errors():
-            aws.secretsmanager.describe_secret(SecretId=name)
-    except AwsError as error:
-        if error.code != "ResourceNotFoundException":
-            raise
+        aws.secretsmanager.describe_secret(SecretId=name)
+    except aws.secretsmanager.exceptions.ResourceNotFoundException:
         command = f"aws secretsmanager create-secret --name {name} --secret-string …"
         yield _error(name, "the secret does not exist", "create it", command)
 
@@ -132,12 +124,11 @@ def _bucket(
 ) -> Iterator[Finding]:
     is_new, region = bucket.create and name not in owned, aws.s3.meta.region_name
     try:
-        with aws_errors():
-            head = aws.s3.head_bucket(Bucket=name, ExpectedBucketOwner=account)
-    except AwsError as error:
-        if is_new and error.code == "403":
+        head = aws.s3.head_bucket(Bucket=name, ExpectedBucketOwner=account)
+    except ClientError as error:
+        if is_new and code_of(error) == "403":
             yield _error(name, "the name of this bucket is taken", "choose another name")
-        elif error.code != "404":
+        elif code_of(error) != "404":
             raise
         elif not bucket.create:
             hint = f"check the name, or let the deploy create it: create = true in [bucket.{name}]"
@@ -149,10 +140,9 @@ def _bucket(
     if (there := head["BucketRegion"]) != region:
         found = f"the bucket is in {there}: S3 and EventBridge send its events only there"
         yield _error(name, found, "deploy another stack there")
-    with aws_errors():
-        document = aws.s3.get_bucket_notification_configuration(
-            Bucket=name, ExpectedBucketOwner=account
-        )
+    document = aws.s3.get_bucket_notification_configuration(
+        Bucket=name, ExpectedBucketOwner=account
+    )
     try:
         via = notifications.split(bucket.via)
         notifications.connect(document, notifications.entry_id(stack), "", via, bucket.part)
@@ -164,8 +154,7 @@ def _sent(name: str, bucket: Bucket, owned: _Owned, aws: Aws) -> Iterator[Findin
     """Find rules of a bucket that would not get what they ask for."""
     parts = notifications.sent(bucket.part, notifications.split(bucket.via))
     for table in _of_type("AWS::DynamoDB::Table", owned):
-        with aws_errors():
-            rules = Rules(table, aws.dynamodb).active(name)
+        rules = Rules(table, aws.dynamodb).active(name)
         if reason := not_sent(rules, parts, {name: bucket.via}):
             yield _error(name, "its rules ask for events that would not come", reason)
 

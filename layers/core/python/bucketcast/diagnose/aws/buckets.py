@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.diagnose.aws import run_parallel
 from bucketcast.diagnose.buckets import check_bucket, missing_bucket
@@ -19,8 +19,7 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check each bucket of the configuration, and each other that is attached or has rules."""
     attachments = Attachments(deployment, aws)
     existing = set(aws.bucket_names())
-    with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).active()
+    rules = Rules(deployment.state_table, aws.dynamodb).active()
     event_rules = EventRules(attachments.ingress, aws).states()
 
     def check(bucket: str) -> Iterator[Finding]:
@@ -40,7 +39,6 @@ def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
 def rule_findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check the rules and notifications of every bucket."""
-    with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).active()
+    rules = Rules(deployment.state_table, aws.dynamodb).active()
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))
     yield from not_logged(rules, deployment)

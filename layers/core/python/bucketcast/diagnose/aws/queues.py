@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.delivery.queue import NO_QUEUE, Queue
+from botocore.exceptions import ClientError
+
+from bucketcast.aws.clients import Aws
+from bucketcast.delivery.queue import NO_QUEUE, Queue, code_of
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
 from bucketcast.deployment.kept_queues import kept_queues
@@ -33,10 +35,9 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
     for url in (queue, dead):
         name = url.rpartition("/")[2]
         try:
-            with aws_errors():
-                counts.append(Queue(url, aws.sqs).depth.all)
-        except AwsError as error:
-            if error.code not in NO_QUEUE:
+            counts.append(Queue(url, aws.sqs).depth.all)
+        except ClientError as error:
+            if code_of(error) not in NO_QUEUE:
                 raise
             yield checks.missing_queue(subject, name)
             return
@@ -45,8 +46,7 @@ def _queue(subject: str, queue: str, dead: str, aws: Aws) -> Iterator[Finding]:
 
 def _kept(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     for queue, dead in kept_queues(deployment, aws):
-        with aws_errors():
-            waiting, given_up = (Queue(url, aws.sqs).depth.all for url in (queue, dead))
+        waiting, given_up = (Queue(url, aws.sqs).depth.all for url in (queue, dead))
         yield checks.check_kept(queue.rpartition("/")[2], waiting, given_up)
 
 
@@ -60,7 +60,6 @@ def _policies(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
 
 def _key_policies(callers: Iterable[Caller], key: str, aws: Aws) -> Iterator[Finding]:
-    with aws_errors():
-        policy = aws.kms.get_key_policy(KeyId=key, PolicyName="default")
+    policy = aws.kms.get_key_policy(KeyId=key, PolicyName="default")
     for caller in callers:
         yield checks.check_policy(checks.KEY_POLICY, key, policy["Policy"], caller)

@@ -5,7 +5,7 @@ import time
 import click
 
 from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.delivery.queue import Outgoing, Queue
@@ -49,8 +49,7 @@ def command(out: Output, uri: tuple[str, str], *, arn: TargetArn, version: str) 
     event = _event_of(uri, target, version, aws)
     delivery = Delivery(RULE, event, created=round(time.time() * 1_000))
     (part,) = pack([delivery])
-    with aws_errors():
-        refused = Queue(target.queue, aws.sqs).send([Outgoing(part.body)])
+    refused = Queue(target.queue, aws.sqs).send([Outgoing(part.body)])
     if refused:
         raise AwsError(f"the queue of {target.name} did not take it: {refused[0]}")
     sent = f"Sent 1 event to {target.name}, without asking the rules"

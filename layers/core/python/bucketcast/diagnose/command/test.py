@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.config.target import is_mirror
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Outgoing, Queue
@@ -75,8 +75,7 @@ def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -
     """Refuse a test whose events would wait, or be dead-lettered."""
     if not target.enabled:
         raise BucketcastError(f"{target.name} is switched off: its events wait in its queue")
-    with aws_errors():
-        outage = Breakers(deployment.state_table, lambda: aws.dynamodb).read().get(target.arn)
+    outage = Breakers(deployment.state_table, lambda: aws.dynamodb).read().get(target.arn)
     if outage and outage.paused:
         raise BucketcastError(
             f"{target.name} is paused since {moment(outage.paused)}: its events wait in its queue; "
@@ -94,10 +93,9 @@ def _send(
     def send(start: int) -> None:
         batch = events[start : start + _BATCH]
         trial.record_sent(batch, int(time.time() * 1000))
-        with aws_errors():
-            refused = queue.send(
-                [Outgoing(message(event).decode(), history=history) for event in batch]
-            )
+        refused = queue.send(
+            [Outgoing(message(event).decode(), history=history) for event in batch]
+        )
         if refused:
             raise AwsError(f"the ingress queue did not take an event: {min(refused.values())}")
 

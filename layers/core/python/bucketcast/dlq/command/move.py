@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.destination import short_name
 from bucketcast.dlq.aws import queues
 from bucketcast.dlq.aws.queues import CLOCK_SECONDS, DeadQueue
@@ -91,7 +90,7 @@ def redrive(
         return _count(out, selection, wanted, destination, limit)
     # With a rate little is read at once: it is all sent at once, before the wait.
     slowly = {"at_once": ceil(min(rate, SQS_CALL_MESSAGES))} if rate else {}
-    with aws_errors(), open_reader(out, selection, "redriving", **slowly) as (reader, report):
+    with open_reader(out, selection, "redriving", **slowly) as (reader, report):
         mover = _mover(selection, reader, wanted, report, most=limit)
         send = sender(mover, destination)
         ended = _run(partial(mover.run, send, rate))
@@ -129,13 +128,9 @@ def purge(
         most = f"{counted(limit, 'event')} at the most of " if limit else ""
         out.confirm(f"Remove {most}{which} {contents}?")
     line = partial(records.line, target=selection.queue.name)
-    with (
-        aws_errors(),
-        Backup(path, line) as backup,
-        open_reader(out, selection, "purging") as (reader, report),
-    ):
+    with Backup(path, line) as file, open_reader(out, selection, "purging") as (reader, report):
         mover = _mover(selection, reader, wanted, report, most=limit, unreadable=True)
-        ended = _run(partial(mover.run, backup.add))
+        ended = _run(partial(mover.run, file.add))
     outcome = f"removed; they are in {path}"
     return _report(out, selection, mover, outcome, ended=ended)
 
@@ -170,7 +165,7 @@ def _count(
     out: Output, selection: Selection, wanted: Filter, destination: DeadQueue, limit: int | None
 ) -> int:
     summary, problems = Summary(), 0
-    with aws_errors(), open_reader(out, selection, "counting") as (reader, report):
+    with open_reader(out, selection, "counting") as (reader, report):
         for plan in matching_plans(reader, selection, wanted, report):
             if plan.problem:
                 problems += plan.number

@@ -113,7 +113,7 @@ def show(out: Output, /, target: Chosen, *, limit: int | None, **options: Any) -
     if limit is None and not wanted.ids:
         limit = 1
     plans: list[Plan] = []
-    with aws_errors(), make_reader(selection) as reader:
+    with make_reader(selection) as reader:
         for plan in matching_plans(reader, selection, wanted):
             plans.append(plan)
             # An id of an event may be that of several letters: a copy for each rule.
@@ -175,7 +175,7 @@ def export(out: Output, /, target: Chosen, *, path: Path | None, **options: Any)
     selection = select_queue(out, target.queue)
     wanted, number = to_filter(target, options), 0
     line = partial(records.line, target=selection.queue.name)
-    with aws_errors(), open_reader(out, selection, "exporting") as (reader, report):
+    with open_reader(out, selection, "exporting") as (reader, report):
         if path is None:
             for plan in matching_plans(reader, selection, wanted, report):
                 sys.stdout.write(line(plan).decode() + "\n")

@@ -91,8 +91,7 @@ def _put(out: Output, arn: TargetArn, settings: _Pairs, files: _Pairs, *, merge:
     deployment, aws = out.deployed()
     if merge:
         deployment.target(arn)
-    with aws_errors():
-        result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
+    result = dynamic_targets_of(deployment, aws).put(kind_of(arn), arn.id, values, merge=merge)
     out.notes(result.notes)
     document = {"arn": result.target.arn, "what": result.outcome, "notes": list(result.notes)}
     out.answer(document, f"{result.outcome}: {arn.short}")
@@ -119,18 +118,16 @@ def rm(out: Output, arn: TargetArn, *, discard: bool, rules: bool, yes: bool) ->
     deployment, aws = out.deployed()
     table = Rules(deployment.state_table, aws.dynamodb)
     is_known = any(each.dynamic and each.arn == arn.plain for each in deployment.all_targets)
-    with aws_errors():
-        naming = hanging.rules_naming(arn, table) if is_known else []
+    naming = hanging.rules_naming(arn, table) if is_known else []
     if is_known and (discard or naming) and not yes:
         also = " and discard its queued events" if discard else ""
         question = f"Remove {arn.short}{hanging.named_by(naming)}{also}?"
         out.confirm(question, *hanging.lines(naming))
         if naming and not rules:
             rules = click.confirm(f"Remove {counted(len(naming), 'rule')}, too?", err=True)
-    with aws_errors():
-        removed = dynamic_targets_of(deployment, aws).remove(arn, discard=discard)
-        if rules:
-            table.remove(naming)
+    removed = dynamic_targets_of(deployment, aws).remove(arn, discard=discard)
+    if rules:
+        table.remove(naming)
     document = {
         "arn": removed.target.arn,
         "rules": len(naming),

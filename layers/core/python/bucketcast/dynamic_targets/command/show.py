@@ -7,7 +7,7 @@ import click
 
 from bucketcast import deployment as deployed
 from bucketcast import targets
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment.health import probe
 from bucketcast.deployment.status import read_statuses
 from bucketcast.destination import TargetArn, TopicArn
@@ -39,8 +39,7 @@ def show(out: Output, arn: TargetArn | TopicArn, *, wait: int) -> None:
     deployment, aws = out.deployed(read_seconds=wait)
     target = deployment.target(arn)
     (row,), _ = read_statuses([target], [probe(target, aws)], deployment.state_table, aws)
-    with aws_errors():
-        rules = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
+    rules = hanging.rules_naming(arn, Rules(deployment.state_table, aws.dynamodb))
     now = round(time.time() * 1_000)
     queues = {"queue": target.queue, "dead_letter_queue": target.dead}
     settings = shown_settings(target, aws)

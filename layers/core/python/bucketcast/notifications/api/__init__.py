@@ -208,7 +208,7 @@ class Notifications:
         """Remove the rules of a bucket that is gone, as S3 forgets its notifications."""
         with aws_errors():
             self._remove(bucket, lambda _: True)
-        Attachments(self._find(), self._aws).forget(bucket)
+            Attachments(self._find(), self._aws).forget(bucket)
 
     def delete(self, bucket: str, id: str = "") -> None:  # noqa: A002 - Ceph's word
         """Remove the rules with this `Id`, or all; an unknown `Id` is no error.

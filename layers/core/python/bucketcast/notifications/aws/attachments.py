@@ -60,16 +60,15 @@ class Attachments:
     def forget(self, bucket: str) -> None:
         """Forget that a bucket, which is gone, was attached: its name may be taken again."""
         self._rules.remove(self._rule(bucket))
-        with aws_errors():
-            self._times.remove(bucket)
+        self._times.remove(bucket)
 
     def read_status(self, bucket: str) -> AttachmentStatus:
         """Return the status of a bucket; `problem` is the error if it cannot be read."""
         deployed = self._deployed(bucket)
         try:
-            document = self._read(bucket)
-            rule = self._rules.has(self._rule(bucket))
             with aws_errors():
+                document = self._read(bucket)
+                rule = self._rules.has(self._rule(bucket))
                 when = self._times.of(bucket).when
         except AwsError as error:
             return AttachmentStatus(bucket, "", bool(deployed), (), str(error))
@@ -127,9 +126,8 @@ class Attachments:
         return changes
 
     def _add_time(self, bucket: str, attached: Collection[str] = (), *, changed: bool) -> None:
-        with aws_errors():
-            since = self._clock() + self._deployment.takes_effect
-            self._times.add(bucket, since, attached, changed=changed)
+        since = self._clock() + self._deployment.takes_effect
+        self._times.add(bucket, since, attached, changed=changed)
 
     def _by_rule(self, bucket: str) -> list[str]:
         changes = self._rules.create(
@@ -172,17 +170,15 @@ class Attachments:
                 f"S3 does not send the events of {bucket} as it was deployed: restore that by "
                 f"`bucketcast bucket attach {bucket} --via {max(deployed)}` first"
             )
-        with aws_errors():
-            if staying:
-                self._times.require(bucket, self._clock())
+        if staying:
+            self._times.require(bucket, self._clock())
         changes = self._write(bucket, self._without_entry) if entry else []
         changes += self._rules.remove(self._rule(bucket)) if "eventbridge" in going else []
-        with aws_errors():
-            if staying:
-                since, attached = self._times.of(bucket)
-                self._times.put(bucket, Attachment(since, attached - going))
-            else:
-                self._times.remove(bucket)
+        if staying:
+            since, attached = self._times.of(bucket)
+            self._times.put(bucket, Attachment(since, attached - going))
+        else:
+            self._times.remove(bucket)
         return changes
 
     def _without_entry(self, before: Document) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def connection(bucket: str, deployed: Deployed, aws: Aws) -> tuple[str, list[Par
     try:
         with aws_errors():
             document = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
-        # Others may have switched EventBridge on.
-        by_rule = notifications.sends_to_eventbridge(document) and (
-            "eventbridge" in notifications.split(deployed.buckets.get(bucket, ""))
-            or has_rule(eventbridge.rule_name(deployed.stack, bucket), aws)
-        )
+            # Others may have switched EventBridge on.
+            by_rule = notifications.sends_to_eventbridge(document) and (
+                "eventbridge" in notifications.split(deployed.buckets.get(bucket, ""))
+                or has_rule(eventbridge.rule_name(deployed.stack, bucket), aws)
+            )
     except AwsError as error:
         if error.code == NO_BUCKET:
             return bucket_missing(bucket), []

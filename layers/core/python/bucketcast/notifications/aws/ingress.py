@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.delivery.queue_names import dead_of
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
@@ -28,12 +28,11 @@ class Ingress:
         """Read the queue's attributes from SQS.
 
         Raises:
-            AwsError: AWS cannot be reached.
+            BotoCoreError, ClientError: AWS cannot be reached.
         """
-        with aws_errors():
-            attributes = aws.sqs.get_queue_attributes(
-                QueueUrl=deployment.ingress_queue, AttributeNames=["QueueArn", "Policy"]
-            )["Attributes"]
+        attributes = aws.sqs.get_queue_attributes(
+            QueueUrl=deployment.ingress_queue, AttributeNames=["QueueArn", "Policy"]
+        )["Attributes"]
         return cls(attributes["QueueArn"], attributes.get("Policy", ""))
 
     @property
@@ -75,11 +74,10 @@ class Ingress:
 def has_rule(name: str, aws: Aws) -> bool:
     """Return True if EventBridge has a rule of this name."""
     events = aws.events
-    with aws_errors():
-        try:
-            events.describe_rule(Name=name)
-        except events.exceptions.ResourceNotFoundException:
-            return False
+    try:
+        events.describe_rule(Name=name)
+    except events.exceptions.ResourceNotFoundException:
+        return False
     return True
 
 
@@ -100,19 +98,18 @@ class EventRules:
         """
         states: dict[str, str] = {}
         events = self._aws.events
-        with aws_errors():
-            lists = events.get_paginator("list_rule_names_by_target")
-            pages = lists.paginate(TargetArn=self._ingress.queue)
-            for name in (name for page in pages for name in page["RuleNames"]):
-                try:
-                    rule = events.describe_rule(Name=name)
-                except events.exceptions.ResourceNotFoundException:
-                    continue  # removed meanwhile; the local AWS names those of other buses too
-                detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
-                names = detail.get("bucket", {}).get("name", ())
-                for bucket in (name for name in names if isinstance(name, str)):
-                    if states.get(bucket) != "ENABLED":
-                        states[bucket] = rule["State"]
+        lists = events.get_paginator("list_rule_names_by_target")
+        pages = lists.paginate(TargetArn=self._ingress.queue)
+        for name in (name for page in pages for name in page["RuleNames"]):
+            try:
+                rule = events.describe_rule(Name=name)
+            except events.exceptions.ResourceNotFoundException:
+                continue  # removed meanwhile; the local AWS names those of other buses too
+            detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
+            names = detail.get("bucket", {}).get("name", ())
+            for bucket in (name for name in names if isinstance(name, str)):
+                if states.get(bucket) != "ENABLED":
+                    states[bucket] = rule["State"]
         return states
 
     def create(self, name: str, description: str, pattern: Mapping[str, Any]) -> list[str]:
@@ -120,27 +117,25 @@ class EventRules:
 
         Raises:
             BucketcastError: the queue's policy does not allow the rule to write to it.
-            AwsError: AWS refused.
+            BotoCoreError, ClientError: AWS refused.
         """
         self._ingress.require_allowed("events")
         existed = self.has(name)
-        with aws_errors():
-            self._aws.events.put_rule(
-                Name=name,
-                Description=description,
-                EventPattern=json.dumps(pattern),
-                State="ENABLED",
-            )
-            self._aws.events.put_targets(Rule=name, Targets=[self._target()])
+        self._aws.events.put_rule(
+            Name=name,
+            Description=description,
+            EventPattern=json.dumps(pattern),
+            State="ENABLED",
+        )
+        self._aws.events.put_targets(Rule=name, Targets=[self._target()])
         return [] if existed else [f"added the EventBridge rule {name}"]
 
     def remove(self, name: str) -> list[str]:
         """Remove the rule, if it exists; return the removals as texts."""
         if not self.has(name):
             return []
-        with aws_errors():
-            self._aws.events.remove_targets(Rule=name, Ids=[_TARGET])
-            self._aws.events.delete_rule(Name=name)
+        self._aws.events.remove_targets(Rule=name, Ids=[_TARGET])
+        self._aws.events.delete_rule(Name=name)
         return [f"removed the EventBridge rule {name}"]
 
     def _target(self) -> Any:

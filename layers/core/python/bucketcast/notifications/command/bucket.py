@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import click
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications.aws.attachments import Attachments
 from bucketcast.notifications.command.bucket_ls import ls
 from bucketcast.notifications.command.filters import F
@@ -93,8 +92,7 @@ def attach(  # noqa: PLR0913 - an option each
         )
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
-    with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).active(bucket)
+    rules = Rules(deployment.state_table, aws.dynamodb).active(bucket)
     staying = [each for each in attachments.read_status(bucket).parts if each == EVENTBRIDGE]
     fewer = via == "sqs" and not_sent(rules, [part, *staying], deployment.buckets)
     if fewer and not (yes or bucket in deployment.buckets):
@@ -146,8 +144,7 @@ def detach(out: Output, bucket: str, *, via: Via | None, yes: bool) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     attachments = Attachments(deployment, aws)
-    with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb).active(bucket)
+    rules = Rules(deployment.state_table, aws.dynamodb).active(bucket)
     if rules and not (yes or via or bucket in deployment.buckets):
         question = f"Detach {bucket}{hanging.named_by(rules)}, which then get no events?"
         out.confirm(question, *hanging.lines(rules))

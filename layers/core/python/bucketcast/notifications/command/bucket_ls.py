@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.notifications.aws.attachments import Attachments, AttachmentStatus
 from bucketcast.rules.access_events import NAMES
 from bucketcast.rules.sent_events import EVENTBRIDGE, WHOLE, Part
@@ -38,8 +37,7 @@ def ls(out: Output, bucket: str | None) -> None:
     names = [bucket] if bucket else aws.bucket_names()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         states = list(pool.map(buckets.read_status, names))
-    with aws_errors():
-        active = Rules(deployment.state_table, aws.dynamodb).active()
+    active = Rules(deployment.state_table, aws.dynamodb).active()
     rules = Counter(rule.bucket for rule in active)
     listed = [
         status

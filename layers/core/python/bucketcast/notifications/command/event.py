@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bucketcast import deployment as deployed
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.notifications.aws import checks
@@ -89,16 +89,15 @@ def add(
             f"{why}: check the name, or add --ahead for a bucket to be created or of another "
             "account"
         )
-    with aws_errors():
-        rules = Rules(deployment.state_table, aws.dynamodb)
-        after = [rule, *rules.active(bucket)]
-        if errors := list(checks.problems([rule], after, parts, deployment, aws)):
-            raise ConfigErrors(errors)
-        try:
-            rules.add(rule)
-        except RuleExistsError as error:
-            if not ignore_existing:
-                raise RuleExistsError(f"{error}; use -p to ignore this") from None
+    rules = Rules(deployment.state_table, aws.dynamodb)
+    after = [rule, *rules.active(bucket)]
+    if errors := list(checks.problems([rule], after, parts, deployment, aws)):
+        raise ConfigErrors(errors)
+    try:
+        rules.add(rule)
+    except RuleExistsError as error:
+        if not ignore_existing:
+            raise RuleExistsError(f"{error}; use -p to ignore this") from None
     notes = checks.notes([rule], why, deployment)
     out.notes(notes)
     answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
@@ -203,8 +202,7 @@ def rm(
     if len(rules) > 1 and not ids and not yes:
         question = f"Remove {len(rules)} rules of {bucket}?"
         out.confirm(question, *(f"  {listing.line(rule)}" for rule in rules))
-    with aws_errors():
-        Rules(deployment.state_table, aws.dynamodb).remove(rules)
+    Rules(deployment.state_table, aws.dynamodb).remove(rules)
     answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
     out.answer(answer, *(f"Successfully removed {listing.line(rule)}" for rule in rules))
 
@@ -214,8 +212,7 @@ def _read_rules(
 ) -> list[Rule]:
     """Read the rules of a bucket, or of all, for an ARN, or all, ordered by ARN and filter."""
     table = Rules(deployment.state_table, aws.dynamodb)
-    with aws_errors():
-        rules = table.of(bucket) if bucket else table.all()
+    rules = table.of(bucket) if bucket else table.all()
     matching = [rule for rule in rules if arn is None or rule.arn == arn.plain]
     return sorted(
         matching, key=lambda rule: (rule.bucket, rule.arn, rule.prefix, rule.suffix, rule.events)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import ConfigErrors
 from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule, listing
@@ -52,19 +51,18 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         wanted = listing.read(opened.read(), str(file))
     deployment, aws = out.deployed()
     rules = Rules(deployment.state_table, aws.dynamodb)
-    with aws_errors():
-        if prune:
-            wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
-        changes = [change for change in _changes(wanted, rules) if change.added or change.removed]
-        active = [change for change in changes if change.activated]
-        found = [checks.connection(change.bucket, deployment, aws) for change in active]
-        errors = [
-            error
-            for change, (_, parts) in zip(active, found, strict=True)
-            for error in checks.problems(
-                change.activated, wanted[change.bucket], parts, deployment, aws
-            )
-        ]
+    if prune:
+        wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
+    changes = [change for change in _changes(wanted, rules) if change.added or change.removed]
+    active = [change for change in changes if change.activated]
+    found = [checks.connection(change.bucket, deployment, aws) for change in active]
+    errors = [
+        error
+        for change, (_, parts) in zip(active, found, strict=True)
+        for error in checks.problems(
+            change.activated, wanted[change.bucket], parts, deployment, aws
+        )
+    ]
     if errors:
         raise ConfigErrors(errors)
     lines = [line for change in changes for line in _lines(change)]
@@ -73,8 +71,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         if removed and not yes:
             out.confirm(f"Remove {counted(removed, 'rule')}?", *lines)
         for change in changes:
-            with aws_errors():
-                rules.change(change.bucket, _edit(change))
+            rules.change(change.bucket, _edit(change))
     notes = [
         note
         for change, (why, _) in zip(active, found, strict=True)

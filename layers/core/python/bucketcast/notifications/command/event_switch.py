@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import click
 from msgspec.structs import replace
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.notifications.aws import checks
 from bucketcast.rules import Rule, listing
@@ -58,8 +57,7 @@ def _switch(out: Output, bucket: str, ids: Sequence[str], *, disabled: bool) -> 
 
     deployment, aws = out.deployed()
     why, parts = checks.connection(bucket, deployment, aws)
-    with aws_errors():
-        changed = Rules(deployment.state_table, aws.dynamodb).change(bucket, edit)
+    changed = Rules(deployment.state_table, aws.dynamodb).change(bucket, edit)
     switched = chosen(changed, bucket, ids)
     notes = [] if disabled else checks.notes(switched, why, deployment)
     out.notes(notes)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.clients import Aws
 from bucketcast.deployment import Deployed
 from bucketcast.errors import BucketcastError
 from bucketcast.notifications.topic_configuration import (
@@ -99,18 +99,16 @@ def rm(out: Output, *, bucket: str, id_: str, yes: bool) -> None:
     def stays(rule: Rule) -> bool:
         return rule.disabled or not is_notification(rule) or id_ not in ("", rule.name)
 
-    with aws_errors():
-        Rules(deployment.state_table, aws.dynamodb).change(
-            bucket, lambda stored: [rule for rule in stored if stays(rule)]
-        )
+    Rules(deployment.state_table, aws.dynamodb).change(
+        bucket, lambda stored: [rule for rule in stored if stays(rule)]
+    )
     lines = [f"Removed {entry}" for entry in removed] or ["No such notification"]
     out.answer({"bucket": bucket, "removed": removed}, *lines)
 
 
 def _read(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
     """Read the bucket's notifications, in RGW's order by id."""
-    with aws_errors():
-        stored = Rules(deployment.state_table, aws.dynamodb).active(bucket)
+    stored = Rules(deployment.state_table, aws.dynamodb).active(bucket)
     notifications = [notification(rule) for rule in stored if is_notification(rule)]
     return sorted(notifications, key=lambda entry: (entry.id, entry.topic))
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws.clients import aws_errors
 from bucketcast.config.target import is_mirror
 from bucketcast.deployment import settings
 from bucketcast.destination import TargetArn, short_name
@@ -94,11 +93,10 @@ def command(
         raise BucketcastError(
             f"--versions all: {to.name} shows the current version of each object, and no other"
         )
-    with aws_errors():
-        times = AttachmentTimes(deployment.state_table, aws.dynamodb)
-        times.require(options["bucket"], time.time())
-        leases = Partition(deployment.state_table, JOBS, aws.dynamodb)
-        lease = leases.get(runs.folder(JOB, resume)) if resume else {}
+    times = AttachmentTimes(deployment.state_table, aws.dynamodb)
+    times.require(options["bucket"], time.time())
+    leases = Partition(deployment.state_table, JOBS, aws.dynamodb)
+    lease = leases.get(runs.folder(JOB, resume)) if resume else {}
     if lease and int(lease["leased_until"]["N"]) > time.time() * 1_000:
         raise BucketcastError(f"{resume} works now; wait until it has ended")
     run = resume or new_id()

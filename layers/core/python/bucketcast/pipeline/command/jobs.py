@@ -83,7 +83,7 @@ def run_job(
 
     Raises:
         NoAnswer: the run failed.
-        AwsError: an AWS call failed.
+        BotoCoreError, ClientError: an AWS call failed.
     """
     runs.require_bucket(values["bucket"])
     run = run or pipeline.new_id()
