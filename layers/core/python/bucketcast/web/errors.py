@@ -12,93 +12,73 @@ from bucketcast.telemetry import logger
 
 _HOST_ID: Final = "bucketcast"
 """S3's errors end with one; SDKs show it."""
-_BAD: Final = HTTPStatus.BAD_REQUEST
-_FORBIDDEN: Final = HTTPStatus.FORBIDDEN
 
-# Code -> its status and its message, which a call may replace.
-_ERRORS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
-    "AccessDenied": (_FORBIDDEN, "Access Denied."),
-    "AuthorizationHeaderMalformed": (_BAD, "The authorization header is malformed."),
-    "AuthorizationQueryParametersError": (_BAD, "Error parsing the X-Amz-Credential parameter."),
-    "EventsLost": (HTTPStatus.GONE, "The listener did not read, and events were lost."),
-    "EntityTooLarge": (_BAD, "Your proposed upload exceeds the maximum allowed object size."),
+# Code -> its usual message, which a call may replace.
+_MESSAGES: Final[Mapping[str, str]] = {
+    "AccessDenied": "Access Denied.",
+    "AuthorizationHeaderMalformed": "The authorization header is malformed.",
+    "AuthorizationQueryParametersError": "Error parsing the X-Amz-Credential parameter.",
+    "EventsLost": "The listener did not read, and events were lost.",
+    "EntityTooLarge": "Your proposed upload exceeds the maximum allowed object size.",
     "IncompleteBody": (
-        _BAD,
-        "You did not provide the number of bytes specified by the Content-Length HTTP header.",
+        "You did not provide the number of bytes specified by the Content-Length HTTP header."
     ),
-    "InternalError": (
-        HTTPStatus.INTERNAL_SERVER_ERROR,
-        "We encountered an internal error, please try again.",
-    ),
-    "InvalidAccessKeyId": (
-        _FORBIDDEN,
-        "The Access Key Id you provided does not exist in our records.",
-    ),
-    "InvalidArgument": (_BAD, "Invalid Argument"),
-    "InvalidBucketName": (_BAD, "The specified bucket is not valid."),
-    "InvalidRequest": (_BAD, "Invalid Request"),
-    "InvalidURI": (_BAD, "Couldn't parse the specified URI."),
+    "InternalError": "We encountered an internal error, please try again.",
+    "InvalidAccessKeyId": "The Access Key Id you provided does not exist in our records.",
+    "InvalidArgument": "Invalid Argument",
+    "InvalidBucketName": "The specified bucket is not valid.",
+    "InvalidRequest": "Invalid Request",
+    "InvalidURI": "Couldn't parse the specified URI.",
     "MalformedXML": (
-        _BAD,
-        (
-            "The XML you provided was not well-formed or did not validate against our published "
-            "schema."
-        ),
+        "The XML you provided was not well-formed or did not validate against our published schema."
     ),
-    "MethodNotAllowed": (
-        HTTPStatus.METHOD_NOT_ALLOWED,
-        "The specified method is not allowed against this resource.",
-    ),
-    "MissingContentLength": (
-        HTTPStatus.LENGTH_REQUIRED,
-        "You must provide the Content-Length HTTP header.",
-    ),
-    "NoSuchBucket": (HTTPStatus.NOT_FOUND, "The specified bucket does not exist"),
-    "NoSuchKey": (HTTPStatus.NOT_FOUND, "The specified key does not exist."),
-    "NotImplemented": (
-        HTTPStatus.NOT_IMPLEMENTED,
-        "A header you provided implies functionality that is not implemented",
-    ),
+    "MethodNotAllowed": "The specified method is not allowed against this resource.",
+    "MissingContentLength": "You must provide the Content-Length HTTP header.",
+    "NoSuchBucket": "The specified bucket does not exist",
+    "NoSuchKey": "The specified key does not exist.",
+    "NotImplemented": "A header you provided implies functionality that is not implemented",
     "OperationAborted": (
-        HTTPStatus.CONFLICT,
-        (
-            "A conflicting conditional operation is currently in progress against this resource. "
-            "Please try again."
-        ),
+        "A conflicting conditional operation is currently in progress against this resource. "
+        "Please try again."
     ),
     "RequestTimeTooSkewed": (
-        _FORBIDDEN,
-        "The difference between the request time and the server's time is too large.",
+        "The difference between the request time and the server's time is too large."
     ),
     "RequestTimeout": (
-        _BAD,
-        (
-            "Your socket connection to the server was not read from or written to within the "
-            "timeout period."
-        ),
+        "Your socket connection to the server was not read from or written to within the timeout "
+        "period."
     ),
-    "ServiceUnavailable": (
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "Please reduce your request rate, or try again later.",
-    ),
+    "ServiceUnavailable": "Please reduce your request rate, or try again later.",
     "SignatureDoesNotMatch": (
-        _FORBIDDEN,
-        (
-            "The request signature we calculated does not match the signature you provided. Check "
-            "your key and signing method."
-        ),
+        "The request signature we calculated does not match the signature you provided. Check "
+        "your key and signing method."
     ),
-    "SlowDown": (HTTPStatus.SERVICE_UNAVAILABLE, "Please reduce your request rate."),
-    "TooManyListeners": (_BAD, "There are as many listeners as there may be."),
+    "SlowDown": "Please reduce your request rate.",
+    "TooManyListeners": "There are as many listeners as there may be.",
     "UnsupportedNotification": (
-        _BAD,
-        "MinIO server does not support Topic or Cloud Function based notifications.",
+        "MinIO server does not support Topic or Cloud Function based notifications."
     ),
-    "XMinioAdminConfigBadJSON": (_BAD, "The configuration cannot be read."),
+    "XMinioAdminConfigBadJSON": "The configuration cannot be read.",
     "XAmzContentSHA256Mismatch": (
-        _BAD,
-        "The provided 'x-amz-content-sha256' header does not match what was computed.",
+        "The provided 'x-amz-content-sha256' header does not match what was computed."
     ),
+}
+# The status of a code; of the others it is 400.
+_STATUSES: Final[Mapping[str, HTTPStatus]] = {
+    "AccessDenied": HTTPStatus.FORBIDDEN,
+    "EventsLost": HTTPStatus.GONE,
+    "InternalError": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "InvalidAccessKeyId": HTTPStatus.FORBIDDEN,
+    "MethodNotAllowed": HTTPStatus.METHOD_NOT_ALLOWED,
+    "MissingContentLength": HTTPStatus.LENGTH_REQUIRED,
+    "NoSuchBucket": HTTPStatus.NOT_FOUND,
+    "NoSuchKey": HTTPStatus.NOT_FOUND,
+    "NotImplemented": HTTPStatus.NOT_IMPLEMENTED,
+    "OperationAborted": HTTPStatus.CONFLICT,
+    "RequestTimeTooSkewed": HTTPStatus.FORBIDDEN,
+    "ServiceUnavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "SignatureDoesNotMatch": HTTPStatus.FORBIDDEN,
+    "SlowDown": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 
 
@@ -106,8 +86,9 @@ class S3Error(BucketcastError):
     """An error response; `more` are further elements."""
 
     def __init__(self, code: str, message: str = "", **more: str) -> None:
-        self.status, usual = _ERRORS[code]
         self.code = code
+        self.status = _STATUSES.get(code, HTTPStatus.BAD_REQUEST)
+        usual = _MESSAGES[code]
         self.message = message or usual
         self.more = more
         super().__init__(f"{code}: {self.message}")
