@@ -27,7 +27,7 @@ from bucketcast.state.dynamic_targets import Table as Targets
 from bucketcast.topics.api.sns import Sns
 from bucketcast.topics.api.user_topics import UserTopics
 from bucketcast.topics.aws.topics import topics_of
-from bucketcast.users import Account, User
+from bucketcast.users import User
 from bucketcast.users.aws import Users
 from bucketcast.web.authentication import Authenticator
 from bucketcast.web.request import RawRequest
@@ -133,27 +133,22 @@ def create_app(  # noqa: PLR0913 - one for each option of the gateway
 
 
 def _cache_accounts(users: Users) -> AccountCache:
-    def find_account(access_key: str) -> Account | None:
-        with aws_errors():
-            return users.find(access_key)
-
+    @aws_errors()
     def read_users() -> dict[str, User]:
-        with aws_errors():
-            return {key: user for user in users.all() for key in user.keys}
+        return {key: user for user in users.all() for key in user.keys}
 
-    return AccountCache(find_account, read_users)
+    return AccountCache(aws_errors()(users.find), read_users)
 
 
+@aws_errors()
 def _attach_if_heard(notifications: Notifications, listeners: Listeners, bucket: str) -> None:
     """Attach a created bucket, if somebody listens to all."""
-    with aws_errors():
-        heard = listeners.any_of_all_objects()
-    if heard:
+    if listeners.any_of_all_objects():
         notifications.attach(bucket)
 
 
+@aws_errors()
 def _forget(notifications: Notifications, listeners: Listeners, bucket: str) -> None:
     """Remove what hangs on a bucket that is gone, for the next one of its name."""
-    with aws_errors():
-        listeners.forget(bucket)
+    listeners.forget(bucket)
     notifications.forget(bucket)

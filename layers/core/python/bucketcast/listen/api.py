@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Final, ParamSpec, TypeVar
+from typing import Final
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.errors import BucketcastError
@@ -34,8 +34,6 @@ from bucketcast.web.request import RawRequest
 from bucketcast.web.responses import Handler, Send
 from bucketcast.web.threads import in_thread
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _POLL_LEASE_SECONDS: Final = LISTEN_SECONDS + 15.0
 _SWEEP_SECONDS: Final = 30.0
 _OFF: Final = (
@@ -119,10 +117,10 @@ class Listen:
             if self._endless:
                 await self._hold_lease()
             else:
-                await asyncio.to_thread(_call_aws, self._listeners.renew, _POLL_LEASE_SECONDS)
+                await asyncio.to_thread(aws_errors()(self._listeners.renew), _POLL_LEASE_SECONDS)
                 await self._sweep_if_due()
             acquire = partial(self._listeners.acquire, waits=self._endless)
-            return await in_thread(admitted, _call_aws, acquire, listen_filter, client)
+            return await in_thread(admitted, aws_errors()(acquire), listen_filter, client)
         except TooManyListenersError as error:
             raise S3Error("TooManyListeners", str(error)) from None
         except EventsLostError as error:
@@ -137,11 +135,11 @@ class Listen:
     async def _renew_lease(self) -> None:
         renewed_at, streams = time.monotonic(), dict(self._streams)
         loop, thread = asyncio.get_running_loop(), self._lease_thread
-        lapse = await loop.run_in_executor(thread, _call_aws, self._listeners.renew)
+        lapse = await loop.run_in_executor(thread, aws_errors()(self._listeners.renew))
         self._renewed_at, self._lapse = renewed_at, max(lapse, self._lapse)
         if self._lapse and streams:
             held_after = partial(self._listeners.held_after, self._lapse)
-            held = await loop.run_in_executor(thread, _call_aws, held_after)
+            held = await loop.run_in_executor(thread, aws_errors()(held_after))
             for stream, listener_id in streams.items():
                 if listener_id not in held:
                     stream.report_loss()
@@ -163,7 +161,7 @@ class Listen:
         if time.monotonic() - self._swept_at < _SWEEP_SECONDS:
             return 1
         self._swept_at = time.monotonic()
-        return await asyncio.to_thread(_call_aws, self._listeners.sweep)
+        return await asyncio.to_thread(aws_errors()(self._listeners.sweep))
 
     async def _stream(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
@@ -214,7 +212,7 @@ class Listen:
         async def write(content: bytes) -> None:
             body.extend(content)
 
-        twins = partial(asyncio.to_thread, _call_aws, self._listeners.twins, listener)
+        twins = partial(asyncio.to_thread, aws_errors()(self._listeners.twins), listener)
         stream = Stream(self._queue(listener), write, may_see=partial(_may_see, admitted))
         try:
             async with self._store_end(listener):
@@ -244,7 +242,7 @@ class Listen:
     async def _update(self, update: Callable[..., None], *arguments: object) -> None:
         """Update a listener; if that fails, its lease expires by itself."""
         with suppress(Exception):
-            await asyncio.to_thread(_call_aws, update, *arguments)
+            await asyncio.to_thread(aws_errors()(update), *arguments)
 
 
 def refuse_listening(call: RawRequest, url: str) -> None:
@@ -276,8 +274,3 @@ def _body_writer(send: Send) -> Callable[[bytes], Awaitable[None]]:
         await send({"type": "http.response.body", "body": content, "more_body": True})
 
     return write
-
-
-def _call_aws(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    with aws_errors():
-        return call(*args, **kwargs)

@@ -195,11 +195,7 @@ class Session:
 
     @staticmethod
     def _call_aws(call: Callable[[], Any]) -> Awaitable[Any]:
-        def explain() -> Any:
-            with aws_errors():
-                return call()
-
-        return asyncio.to_thread(explain)
+        return asyncio.to_thread(aws_errors()(call))
 
 
 def _print_json(lines: bytes) -> None:

@@ -4,15 +4,9 @@ from io import BytesIO
 
 from argon2.exceptions import HashingError
 from minio import crypto
+from urllib3 import HTTPResponse
 
 from bucketcast.web.errors import S3Error
-
-
-class _Response(BytesIO):
-    """A body with the interface from which MinIO's client reads a response."""
-
-    def release_conn(self) -> None:
-        """Do nothing: there is no connection."""
 
 
 def decrypt(body: bytes, secret: str) -> str:
@@ -22,7 +16,8 @@ def decrypt(body: bytes, secret: str) -> str:
         S3Error: it was encrypted with another key, changed in transit, or is not text.
     """
     try:
-        return crypto.decrypt(_Response(body), secret).decode()  # type: ignore[arg-type]
+        response = HTTPResponse(BytesIO(body), preload_content=False)
+        return crypto.decrypt(response, secret).decode()
     except (ValueError, OSError, HashingError):
         raise S3Error(
             "XMinioAdminConfigBadJSON", "the body is not encrypted with your secret key"
