@@ -126,20 +126,6 @@ class Endpoint(NamedTuple):
             raise FaultError(f"{self} does not answer: {error}", hint) from None
 
 
-def receive_exactly(line: socket.socket, count: int) -> bytes:
-    """Return exactly `count` bytes, for an `upgrade`.
-
-    Raises:
-        OSError: the server closed the connection before.
-    """
-    data = b""
-    while len(data) < count:
-        if not (part := line.recv(count - len(data))):
-            raise OSError("the server closed the connection")
-        data += part
-    return data
-
-
 class FaultError(Exception):
     """A fault, with a hint how to fix it."""
 

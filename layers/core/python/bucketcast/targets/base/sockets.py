@@ -50,6 +50,12 @@ class DeadlineSocket:
         self._wait_until(deadline)
         return self._recv(limit)
 
+    def receive_exactly(self, count: int, deadline: float) -> bytes:
+        data = b""
+        while len(data) < count:
+            data += self.receive(deadline, count - len(data))
+        return data
+
     def receive_now(self) -> bytes:
         """Return the input that has arrived already, perhaps none."""
         self._socket.settimeout(0)

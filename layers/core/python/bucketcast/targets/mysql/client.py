@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketcast.targets import base
 from bucketcast.targets.base import connecting, database, tls
-from bucketcast.targets.base.endpoint import receive_exactly
-from bucketcast.targets.base.sockets import LibraryConnection
+from bucketcast.targets.base.sockets import DeadlineSocket, LibraryConnection
 from bucketcast.targets.base.tables import LOCK_SECONDS
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -146,8 +145,9 @@ def upgrade(line: socket.socket) -> None:
     Raises:
         OSError: it is not a MySQL server, or offers no TLS.
     """
-    size = int.from_bytes(receive_exactly(line, _HEADER_BYTES)[:3], "little")
-    greeting = receive_exactly(line, size)
+    plain, deadline = DeadlineSocket(line), time.monotonic() + base.CONNECT_SECONDS
+    size = int.from_bytes(plain.receive_exactly(_HEADER_BYTES, deadline)[:3], "little")
+    greeting = plain.receive_exactly(size, deadline)
     if greeting.startswith(_ERROR_PACKET):
         raise OSError(greeting[3:].decode(errors="replace"))
     # After the version's name: the connection's id, 8 bytes of the salt and a zero.

@@ -7,6 +7,7 @@ closes the connection after each error.
 
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +16,7 @@ import msgspec
 from bucketcast import __version__
 from bucketcast.targets.base import sockets, tls
 from bucketcast.targets.base.answers import Refusal
-from bucketcast.targets.base.endpoint import receive_exactly
+from bucketcast.targets.base.endpoint import SECONDS
 from bucketcast.targets.nsq.settings import NsqSettings
 
 MAGIC = b"  V2"
@@ -32,15 +33,12 @@ def request_tls(line: socket.socket) -> None:
     """Request TLS on a new connection.
 
     Raises:
-        OSError, ValueError: the server does not offer TLS.
+        OSError: the server does not offer TLS.
     """
-    line.sendall(_encode_identify(encrypted=True))
-    size, type_ = _head.unpack(receive_exactly(line, _head.size))
-    if type_ != _RESPONSE or not _length.size <= size <= MAX_ANSWER:
-        raise OSError("it does not speak NSQ's protocol")
-    features = msgspec.json.decode(receive_exactly(line, size - _length.size), type=_Features)
-    if not features.tls_v1:
-        raise OSError("nsqd offers no TLS")
+    try:
+        _identify(sockets.DeadlineSocket(line), time.monotonic() + SECONDS, encrypted=True)
+    except Refusal as error:
+        raise OSError(str(error)) from None
 
 
 def _encode_identify(*, encrypted: bool) -> bytes:
@@ -74,7 +72,7 @@ class Client:
         server = settings.server
         self._socket = sockets.connect(server.host, server.port, deadline)
         try:
-            auth_required = self._identify(deadline, encrypted=settings.encrypted)
+            auth_required = _identify(self._socket, deadline, encrypted=settings.encrypted)
             if context is not None:
                 self._socket.encrypt(context, server.host, deadline)
                 self._expect_ok(deadline)
@@ -110,43 +108,39 @@ class Client:
     def close(self) -> None:
         self._socket.close()
 
-    def _identify(self, deadline: float, *, encrypted: bool) -> bool:
-        """Negotiate the features; return True if nsqd requires a secret."""
-        self._socket.send(_encode_identify(encrypted=encrypted), deadline)
-        try:
-            features = msgspec.json.decode(self._read_answer(deadline), type=_Features)
-        except msgspec.MsgspecError as error:
-            raise ConnectionError(f"nsqd's answer to IDENTIFY cannot be read: {error}") from None
-        if encrypted and not features.tls_v1:
-            raise ConnectionError("nsqd offers no TLS")
-        return features.auth_required
-
     def _log_in(self, secret: str, deadline: float) -> None:
         """Send the secret, which only an nsqd that requires one accepts."""
         if not secret:
             raise Refusal("E_AUTH_FIRST", "E_AUTH_FIRST")
         body = secret.encode()
         self._socket.send(b"AUTH\n" + _length.pack(len(body)) + body, deadline)
-        self._read_answer(deadline)
+        _read_answer(self._socket, deadline)
 
     def _expect_ok(self, deadline: float) -> None:
         """Read nsqd's confirmation of a command."""
-        if (data := self._read_answer(deadline)) != b"OK":
+        if (data := _read_answer(self._socket, deadline)) != b"OK":
             raise ConnectionError(f"nsqd answered {data[:80]!r} instead of OK")
 
-    def _read_answer(self, deadline: float) -> bytes:
-        """Return the next answer's data."""
-        size, type_ = _head.unpack(self._read(_head.size, deadline))
-        if not _length.size <= size <= MAX_ANSWER or type_ not in (_RESPONSE, _ERROR):
-            raise ConnectionError("it does not speak NSQ's protocol")
-        data = self._read(size - _length.size, deadline)
-        if type_ == _ERROR:
-            text = data.decode(errors="replace")  # such as `E_BAD_TOPIC PUB topic name "" is not …`
-            raise Refusal(text, text.partition(" ")[0])
-        return data
 
-    def _read(self, count: int, deadline: float) -> bytes:
-        data = b""
-        while len(data) < count:
-            data += self._socket.receive(deadline, count - len(data))
-        return data
+def _identify(line: sockets.DeadlineSocket, deadline: float, *, encrypted: bool) -> bool:
+    """Negotiate the features of a connection; return True if nsqd requires a secret."""
+    line.send(_encode_identify(encrypted=encrypted), deadline)
+    try:
+        features = msgspec.json.decode(_read_answer(line, deadline), type=_Features)
+    except msgspec.MsgspecError as error:
+        raise ConnectionError(f"nsqd's answer to IDENTIFY cannot be read: {error}") from None
+    if encrypted and not features.tls_v1:
+        raise ConnectionError("nsqd offers no TLS")
+    return features.auth_required
+
+
+def _read_answer(line: sockets.DeadlineSocket, deadline: float) -> bytes:
+    """Return the next answer's data."""
+    size, type_ = _head.unpack(line.receive_exactly(_head.size, deadline))
+    if not _length.size <= size <= MAX_ANSWER or type_ not in (_RESPONSE, _ERROR):
+        raise ConnectionError("it does not speak NSQ's protocol")
+    data = line.receive_exactly(size - _length.size, deadline)
+    if type_ == _ERROR:
+        text = data.decode(errors="replace")  # such as `E_BAD_TOPIC PUB topic name "" is not …`
+        raise Refusal(text, text.partition(" ")[0])
+    return data
