@@ -16,7 +16,7 @@ import msgspec
 from botocore.exceptions import ClientError
 from pyspark.sql import DataFrame
 
-from bucketcast.ingest.aws.head_object import event_fields
+from bucketcast.ingest.aws.head_object import object_of, tags_of
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.mirror.synthetic import (
     EPOCH,
@@ -226,8 +226,7 @@ def read_object(context: Context, key: str) -> Found | None:
         try:
             # Before the head, whose time then shows that an object was replaced since.
             if context.has_tag_conditions:
-                pairs = client("s3").get_object_tagging(**address)["TagSet"]
-                tags["tags"] = [(tag["Key"], tag["Value"]) for tag in pairs]
+                tags["tags"] = tags_of(client("s3").get_object_tagging(**address))
             response = client("s3").head_object(**address)
         except ClientError as error:
             code = error.response["Error"]["Code"]
@@ -237,17 +236,8 @@ def read_object(context: Context, key: str) -> Found | None:
                 raise
             listed = _read_listed(context.bucket, key)
             return listed and Found(listed, tags)
-    fields = event_fields(response) | tags
-    found = Object(
-        context.bucket,
-        key,
-        response.get("VersionId"),
-        fields.pop("size"),
-        fields.pop("etag"),
-        unix_ms(response["LastModified"]),
-        fields.pop("storage_class"),
-    )
-    return Found(found, fields)
+    found, fields = object_of(context.bucket, key, response)
+    return Found(found, fields | tags)
 
 
 def _read_listed(bucket: str, key: str) -> Object | None:

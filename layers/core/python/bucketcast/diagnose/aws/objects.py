@@ -3,13 +3,15 @@
 import time
 from typing import Any
 
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws
+from bucketcast.delivery.queue import code_of
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.ingest.aws.head_object import event_fields
-from bucketcast.mirror.synthetic import Object, created, time_of
+from bucketcast.ingest.aws.head_object import object_of, tags_of
+from bucketcast.mirror.synthetic import created, time_of
 from bucketcast.rules.conditions import Fact
 
 _GONE = ("404", "405", "NoSuchKey", "NoSuchVersion")
@@ -23,26 +25,21 @@ def event_of(bucket: str, key: str, version: str, facts: Fact, aws: Aws) -> Even
 
     Raises:
         BucketcastError: the object does not exist.
-        AwsError: AWS did not answer, or refused.
     """
     address: Any = {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
     try:
-        with aws_errors():
-            head = aws.s3.head_object(**address)
-            tags = aws.s3.get_object_tagging(**address)["TagSet"] if Fact.TAGS in facts else None
-    except AwsError as error:
-        if error.code not in _GONE:
+        head = aws.s3.head_object(**address)
+        answer = aws.s3.get_object_tagging(**address) if Fact.TAGS in facts else None
+    except ClientError as error:
+        if code_of(error) not in _GONE:
             raise
         raise BucketcastError(
             f"s3://{bucket}/{key} does not exist; if a mirror still has a row of it, `bucketcast "
             f"reconcile {bucket} --target T --repair` removes that"
         ) from None
-    fields = event_fields(head)
-    own = {each: fields.pop(each) for each in ("size", "etag", "storage_class")}
-    modified = round(head["LastModified"].timestamp() * 1_000)
-    object_ = Object(bucket, key, head.get("VersionId"), modified=modified, **own)
+    object_, fields = object_of(bucket, key, head)
     known = fields if Fact.HEAD in facts else {}
-    if tags is not None:
-        known["tags"] = [(tag["Key"], tag["Value"]) for tag in tags]
+    if answer:
+        known["tags"] = tags_of(answer)
     now = time_of(round(time.time() * 1_000))
     return replace(created(object_, by="send", facts=known), listed=now)

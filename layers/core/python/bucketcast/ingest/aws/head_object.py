@@ -1,10 +1,11 @@
-"""Convert a HeadObject response to fields of an event."""
+"""Convert responses of HeadObject and GetObjectTagging to fields of an event."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC
 from typing import Any, Final
 
 from bucketcast.event.encoded_words import as_sent
+from bucketcast.mirror.synthetic import Object
 
 _META: Final = "x-amz-meta-"
 _HEADERS: Final = {
@@ -35,6 +36,19 @@ def event_fields(head: Mapping[str, Any]) -> dict[str, Any]:
         "size": head["ContentLength"],
         "etag": head["ETag"].strip('"'),
     }
+
+
+def object_of(bucket: str, key: str, head: Mapping[str, Any]) -> tuple[Object, dict[str, Any]]:
+    """Return an object as in a listing, and the other fields of its event."""
+    fields = event_fields(head)
+    own = {each: fields.pop(each) for each in ("size", "etag", "storage_class")}
+    modified = round(head["LastModified"].timestamp() * 1_000)
+    return Object(bucket, key, head.get("VersionId"), modified=modified, **own), fields
+
+
+def tags_of(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the tags of a GetObjectTagging response."""
+    return [(tag["Key"], tag["Value"]) for tag in answer["TagSet"]]
 
 
 def _headers(head: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

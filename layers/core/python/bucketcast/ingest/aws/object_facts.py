@@ -20,7 +20,7 @@ from bucketcast.destination import Destination
 from bucketcast.event import Event, to_millis
 from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS
 from bucketcast.ingest.aws.bucket_reads import Answer, BucketReads, Fields, Read
-from bucketcast.ingest.aws.head_object import event_fields
+from bucketcast.ingest.aws.head_object import event_fields, tags_of
 from bucketcast.ingest.routing import Wants
 from bucketcast.mirror.registers import expires_version
 from bucketcast.mirror.synthetic import Object, created, just_after
@@ -174,8 +174,7 @@ class ObjectReader:
         return fields
 
     def _tags(self, address: Any) -> list[tuple[str, str]]:
-        tags = self._client.get_object_tagging(**address)["TagSet"]
-        return [(tag["Key"], tag["Value"]) for tag in tags]
+        return tags_of(self._client.get_object_tagging(**address))
 
     def _read(self, object_: _Object, fact: Fact) -> Fields:
         bucket, key, version, etag = object_
