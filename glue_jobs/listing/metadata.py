@@ -8,11 +8,11 @@ from typing import Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, SparkSession, Window
 from pyspark.sql import functions as sql
 
 from bucketcast.errors import BucketcastError
-from glue_jobs.listing.schema import Listing, select_listing
+from glue_jobs.listing.schema import Listing, select_rows
 from glue_jobs.reason import reason
 
 CATALOG: Final = "s3md"
@@ -43,8 +43,9 @@ def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
         raise BucketcastError(_error_message(error, name, bucket)) from error
     if prefix:
         frame = frame.where(sql.col("key").startswith(prefix))
+    frame = frame.withColumn("is_latest", _is_latest())
     return Listing(
-        objects=_select_rows(frame, bucket),
+        objects=select_rows(frame, bucket, versions=True),
         versions=True,
         taken=committed - LAG,
         name=f"S3 Metadata table {name} of {committed:%Y-%m-%d %H:%M} UTC",
@@ -71,22 +72,6 @@ def _error_message(error: PySparkException | Py4JJavaError, name: str, bucket: s
             f"configuration of {bucket}, and grant the job's role SELECT on it in Lake Formation"
         )
     return f"{name}: Spark cannot read the table: {reason(error)}"
-
-
-def _select_rows(frame: DataFrame, bucket: str) -> DataFrame:
-    marker = sql.coalesce("is_delete_marker", sql.lit(col=False))
-    columns = {
-        "bucket": sql.lit(bucket),
-        "key": sql.col("key"),
-        "version_id": sql.coalesce("version_id", sql.lit("null")),
-        "is_latest": _is_latest(),
-        "is_delete_marker": marker,
-        "size": sql.when(marker, sql.lit(0)).otherwise(sql.col("size")),
-        "last_modified": sql.col("last_modified_date"),
-        "etag": sql.col("e_tag"),
-        "storage_class": sql.col("storage_class"),
-    }
-    return select_listing(frame, columns)
 
 
 def _is_latest() -> Column:

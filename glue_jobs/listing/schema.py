@@ -1,6 +1,5 @@
 """The schema of a listing's rows, whichever source they came from."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -72,8 +71,28 @@ class Listing:
         return "size" not in self.lacking
 
 
-def select_listing(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Select rows of `LISTING` from a source's; `columns` has an expression for each."""
+def select_rows(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
+    """Select rows of `LISTING` from a source's, whose columns have S3's names; it may lack some."""
+
+    def column(name: str) -> Column:
+        return sql.col(name) if name in frame.columns else sql.lit(None)
+
+    def text(name: str) -> Column:
+        return sql.when(column(name) != "", column(name))
+
+    marker = sql.coalesce(column("is_delete_marker"), sql.lit(col=False))
+    version = sql.coalesce(text("version_id"), sql.lit("null")) if versions else sql.lit(None)
+    columns = {
+        "bucket": sql.lit(bucket),
+        "key": sql.col("key"),
+        "version_id": version,
+        "is_latest": sql.coalesce(column("is_latest"), sql.lit(col=True)),
+        "is_delete_marker": marker,
+        "size": sql.when(marker, sql.lit(0)).otherwise(column("size")),
+        "last_modified": column("last_modified_date"),
+        "etag": text("e_tag"),
+        "storage_class": text("storage_class"),
+    }
     return frame.select(
         *(columns[field.name].cast(field.dataType).alias(field.name) for field in LISTING)
     )

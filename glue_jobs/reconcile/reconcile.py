@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.delivery.queue import SQS_ERRORS, Queue
 from bucketcast.mirror.synthetic import time_of
 from bucketcast.settings.pipeline import Reconcile
 from glue_jobs import listing
@@ -31,11 +31,6 @@ from glue_jobs.run import Run
 
 SAMPLE: Final = 1_000
 """The most differences in the result; all of them are in the report."""
-_WAITING: Final = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
 
 def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
@@ -114,10 +109,9 @@ def _repair(
 def _count_waiting(queue: str) -> int | None:
     """Return the number of messages in the target's queue; None if it cannot be read."""
     try:
-        response = client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=list(_WAITING))
-    except (BotoCoreError, ClientError):
+        return Queue(queue, client("sqs")).depth.all
+    except SQS_ERRORS:
         return None
-    return sum(map(int, response["Attributes"].values()))
 
 
 def _notes(result: Mapping[str, Any], content: Listing, began: datetime) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sql
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.listing.inventory.manifest import Manifest
-from glue_jobs.listing.schema import LISTING, select_listing
+from glue_jobs.listing.schema import LISTING, select_rows
 
 _CSV: Final = {
     "Bucket": "bucket",
@@ -50,31 +50,7 @@ def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> D
     if prefix:
         frame = frame.where(sql.col("key").startswith(prefix) | sql.col("key").isNull())
     frame = frame.withColumn("key", _checked_key(bucket))
-    return _select_rows(frame, bucket, versions=manifest.versions)
-
-
-def _select_rows(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
-    def column(name: str) -> Column:
-        return sql.col(name) if name in frame.columns else sql.lit(None)
-
-    def text(name: str) -> Column:
-        return sql.when(column(name) != "", column(name))
-
-    marker = sql.coalesce(column("is_delete_marker"), sql.lit(col=False))
-    columns = {
-        "bucket": sql.lit(bucket),
-        "key": sql.col("key"),
-        "version_id": sql.coalesce(text("version_id"), sql.lit("null"))
-        if versions
-        else sql.lit(None),
-        "is_latest": sql.coalesce(column("is_latest"), sql.lit(col=True)),
-        "is_delete_marker": marker,
-        "size": sql.when(marker, sql.lit(0)).otherwise(column("size")),
-        "last_modified": column("last_modified_date"),
-        "etag": text("e_tag"),
-        "storage_class": text("storage_class"),
-    }
-    return select_listing(frame, columns)
+    return select_rows(frame, bucket, versions=manifest.versions)
 
 
 def _read_columnar(spark: SparkSession, manifest: Manifest) -> DataFrame:
