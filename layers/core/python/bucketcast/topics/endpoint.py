@@ -32,6 +32,9 @@ def push_settings(topic: Topic, hidden: Mapping[str, str]) -> dict[str, str]:
     endpoint = parse_address(values[ENDPOINT])
     settings = {"shape": "ceph", "opaque_data": topic.opaque_data}
     settings |= _BY_KIND[topic.kind](topic, endpoint, values)
+    if endpoint.scheme in ("https", "amqps") or settings.get("tls") == "on":
+        settings["cert_authority"] = values.get("ca-location", "")
+        settings["tls_skip_verify"] = "on" if values.get("verify-ssl") == "false" else ""
     return {key: text for key, text in settings.items() if text}
 
 
@@ -40,20 +43,16 @@ def _webhook(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict
     if endpoint.user:
         pair = f"{unquote(endpoint.user)}:{unquote(endpoint.password)}"
         token = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    secure = endpoint.scheme == "https"
     return {
         "endpoint": endpoint.without_login,
         "cloudevents": "on" if values.get("cloudevents") == "true" else "",
         "auth_token": token,
         "timeout": "" if topic.persistent else f"{ONCE_SEND_SECONDS:g}s",
-        "cert_authority": values.get("ca-location", "") if secure else "",
-        "tls_skip_verify": _skip_verify(values) if secure else "",
     }
 
 
 def _amqp(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:
     ack = values.get("amqp-ack-level", "broker")
-    secure = endpoint.scheme == "amqps"
     user, password = login(values)
     login_part = f"{user}:{password}@" if user else ""
     return {
@@ -63,13 +62,10 @@ def _amqp(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[st
         "mandatory": "on" if ack == "routable" else "off",
         "delivery_mode": "1" if ack == "none" else "2",
         "ack": "none" if ack == "none" else "",
-        "cert_authority": values.get("ca-location", "") if secure else "",
-        "tls_skip_verify": _skip_verify(values) if secure else "",
     }
 
 
 def _kafka(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[str, str]:
-    secure = values.get(TLS) == "true"
     user, password = login(values)
     settings = {
         "brokers": ",".join(
@@ -77,9 +73,7 @@ def _kafka(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[s
         ),
         "topic": topic.name,
         "ack": "none" if values.get("kafka-ack-level") == "none" else "",
-        "tls": "on" if secure else "off",
-        "cert_authority": values.get("ca-location", "") if secure else "",
-        "tls_skip_verify": _skip_verify(values) if secure else "",
+        "tls": "on" if values.get(TLS) == "true" else "off",
     }
     if user:
         settings |= {
@@ -89,10 +83,6 @@ def _kafka(topic: Topic, endpoint: Address, values: Mapping[str, str]) -> dict[s
             "sasl_mechanism": _MECHANISMS[values.get("mechanism", "PLAIN")],
         }
     return settings
-
-
-def _skip_verify(values: Mapping[str, str]) -> str:
-    return "on" if values.get("verify-ssl") == "false" else ""
 
 
 _BY_KIND: Final[Mapping[str, Callable[[Topic, Address, Mapping[str, str]], dict[str, str]]]] = {
