@@ -4,7 +4,9 @@ from typing import get_args
 
 import click
 import pytest
+from botocore.exceptions import NoRegionError
 
+from bucketcast.aws.clients import AwsError
 from bucketcast.deployment.status import State
 from bucketcast.diagnose.command import doctor, trace
 from bucketcast.dynamic_targets.command import rows
@@ -39,6 +41,16 @@ def plain(text: str) -> str:
 def test_a_long_cell_shifts_its_own_row_only() -> None:
     table = output.plain(["KEY", "SIZE"], [["k" * 60, "1"], ["short", "2"]])
     assert table.splitlines()[1:] == ["k" * 60 + "  1", "short".ljust(48) + "  2"]
+
+
+def test_what_botocore_raises_in_a_command_is_an_error_of_ours() -> None:
+    @click.command()
+    @output.shared
+    def unread(_: output.Output) -> None:
+        raise NoRegionError
+
+    with pytest.raises(AwsError, match="no AWS region"):
+        unread.main([], obj=output.Output(), standalone_mode=False)
 
 
 @pytest.mark.parametrize("state", get_args(State))
