@@ -1,6 +1,8 @@
 """Topic calls as they are on the wire: signatures, forms of both editions, and the XML itself."""
 
+import asyncio
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 from urllib.parse import urlencode
 from xml.etree import ElementTree as ET
 
@@ -9,8 +11,12 @@ from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from bucketcast.topics.api.sns import Sns
+from bucketcast.topics.api.user_topics import UserTopics
+from bucketcast.web.request_body import ClientDisconnected
+from bucketcast.web.secure import secure
 from tests.unit.topics.api.sns_calls import URL, Server
-from tests.unit.web.requests import REGION
+from tests.unit.web.requests import REGION, Response, Wire, authenticator, scope_of, signed
 
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
@@ -106,6 +112,26 @@ def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:
 def test_ambiguous_form_is_refused(server: Server, body: str) -> None:
     status, answer = post(server, body)
     assert (status, error(answer)) == (400, "InvalidArgument"), answer
+
+
+def test_a_fault_is_answered_without_its_text(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(UserTopics, "page", Mock(side_effect=ZeroDivisionError("hunter2")))
+    status, answer = post(server, "Action=ListTopics")
+    assert (status, error(answer), "hunter2" in answer) == (500, "InternalError", False)
+    assert "<Type>Receiver</Type>" in answer
+
+
+def test_rest_of_a_refused_body_is_read_and_a_client_that_is_gone_gets_no_answer() -> None:
+    api = Sns(authenticator(), secure("never"), Mock(), Mock())
+    scope = scope_of(signed("POST", "/", b"x", secret="wrong"), content_length="1")
+    wire, response = Wire(b"x"), Response()
+    asyncio.run(api(scope, wire, response))
+    assert (response.status, wire.read) == (403, 1)
+    gone = AsyncMock(return_value={"type": "http.disconnect"})
+    with pytest.raises(ClientDisconnected):
+        asyncio.run(api(scope_of(signed("POST", "/", b"x"), content_length="1"), gone, Mock()))
 
 
 def test_answers_have_cephs_xml(server: Server) -> None:
