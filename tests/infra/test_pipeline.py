@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 from typing import Any
 
 import pytest
@@ -100,38 +99,6 @@ def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
         assert {"get_bucket_versioning", "list_object_versions", "put_object"} <= called
         missing = {name for name in called if not pipeline.allowing(f"Pipeline{job}", RIGHTS[name])}
         assert not missing
-
-
-def test_a_job_reads_no_more_than_it_works_on(pipeline: Synthesised) -> None:
-    """Of the state table rules, but no users and targets; a scan no objects but reports."""
-    for policy, statement in pipeline.statements():
-        if re.match("Pipeline(scan|backfill|reconcile)", policy) and "dynamodb:" in str(statement):
-            ((operator, pairs),) = statement["Condition"].items()
-            keys = {"ForAllValues:StringEquals": ["#jobs"], "ForAllValues:StringNotLike": ["#*"]}
-            assert pairs == {"dynamodb:LeadingKeys": keys[operator]}
-    reads = [
-        _join(resource)
-        for statement in pipeline.allowing("Pipelinescan", "s3:GetObject")
-        for resource in listed(statement["Resource"])
-    ]
-    objects = [each for each in reads if re.match(r"arn:\?:s3:::\w", each)]
-    assert objects == ["arn:?:s3:::inventories/*", "arn:?:s3:::logs/*"]
-
-
-def test_a_job_lists_only_its_own_folders(pipeline: Synthesised) -> None:
-    """Of the pipeline's bucket; all of those that it reads."""
-    for job in ("scan", "backfill", "reconcile"):
-        own = {
-            _join(resource).removeprefix("?/").removesuffix("/*")
-            for statement in pipeline.allowing(f"Pipeline{job}", "s3:PutObject")
-            for resource in listed(statement["Resource"])
-        }
-        found = {
-            statement["Condition"]["StringLike"]["s3:prefix"].removesuffix("*")
-            for statement in pipeline.allowing(f"Pipeline{job}", "s3:ListBucket")
-            if "Fn::GetAtt" in str(statement["Resource"])
-        }
-        assert found == own
 
 
 def test_all_in_the_bucket_expires(pipeline: Synthesised) -> None:
