@@ -4,10 +4,10 @@ python -m tests.suite [PART ...]    all parts unless some are named; exit 1 if o
 
 `glue` names all parts that begin so; `contract`, the contract tests of each kind of target, where
 no other kind's client is installed. Each part writes a log into .local/tests. Printed are a line as
-a part begins and as it ends, what has passed so far, the log of a part that failed, and the slowest
-tests of all. A part ends at its third failure: behind a server that is gone each test waits for
-minutes. Much of a part is waiting, for servers that start, time-outs and pauses, so that more
-parts run at once than there are processors; JOBS says how many.
+a part begins and as it ends, what has passed so far, and the log of a part that failed. A part ends
+at its third failure: behind a server that is gone each test waits for minutes. Much of a part is
+waiting, for servers that start, time-outs and pauses, so that more parts run at once than there are
+processors; JOBS says how many.
 """
 
 import os
@@ -48,10 +48,7 @@ PARTS: Final = {
 JOBS: Final = 6
 LOGS: Final = ROOT / ".local" / "tests"
 REPORT_SECONDS: Final = 60.0
-SLOWEST: Final = 10
-DURATIONS: Final = "--durations 10 --durations-min 1"
 END_SECONDS: Final = 25.0
-_DURATION: Final = re.compile(r"^(\d+\.\d\d)s (?:call|setup|teardown) +.*", re.MULTILINE)
 _PROGRESS: Final = re.compile(r"^([.EFXsx]+) *(?:\[ *\d+%\])?$", re.MULTILINE)
 
 
@@ -62,12 +59,10 @@ class Part:
         self.name = name
         self.log = LOGS / f"{name}.log"
         self._began = time.monotonic()
-        options = f"{os.environ.get('PYTEST_ADDOPTS', '')} {DURATIONS}"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, *PARTS[name]],
                 cwd=ROOT,
-                env={**os.environ, "PYTEST_ADDOPTS": options},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -110,7 +105,6 @@ def main(words: Sequence[str]) -> int:
     for part in ended(wanted, int(os.environ.get("JOBS") or JOBS)):
         part.report()
         failed |= part.process.returncode != 0
-    print("the slowest:", *slowest(wanted), sep="\n")
     return int(failed)
 
 
@@ -153,16 +147,6 @@ def end(parts: Sequence[Part]) -> None:
     for part in parts:
         with suppress(subprocess.TimeoutExpired):
             part.process.wait(END_SECONDS)
-
-
-def slowest(names: Sequence[str]) -> list[str]:
-    """Return the lines of the tests that took longest, with their parts."""
-    found = [
-        (float(line[1]), f"{name:<9} {line[0]}")
-        for name in names
-        for line in _DURATION.finditer((LOGS / f"{name}.log").read_text("utf-8", errors="replace"))
-    ]
-    return [line for _, line in sorted(found, reverse=True)[:SLOWEST]]
 
 
 if __name__ == "__main__":
