@@ -217,34 +217,58 @@ def test_the_shell_completes_options_targets_and_buckets(
     assert [line.removeprefix("plain,") for line in lines.split("\n")] == offered
 
 
+ADD = "event add uploads webhook:primary"
+
+
 @pytest.mark.parametrize(
-    ("words", "field"),
+    ("words", "field", "allowed"),
     [
-        ("event ls --stack=", "--stack"),
-        ("event add Uploads/x webhook:primary", "BUCKET"),
-        ("event add uploads webhook:primary --event putt", "--event"),
-        ("event add uploads webhook:primary --prefix a/../b", "--prefix"),
-        ("event add uploads webhook:primary --prefix a* --prefix b", ""),
-        ("event add uploads webhook:primary --name a:b", "--name"),
-        ("event add uploads webhook:primary --regex (a", "--regex"),
-        ("target pause notify_webhook.primary", "TARGET"),
-        ("target add webhook endpoint=http://h", "TARGET"),
-        ("target add webhook:audit endpoint", "KEY=VALUE..."),
-        ("topic rm webhook:primary", "NAME|ARN"),
-        *((f"dlq redrive webhook:primary --rate {n}", "--rate") for n in ("nan", "0.09", "100001")),
-        ("dlq redrive webhook:primary --to webhok:primary", "--to"),
-        ("dlq purge webhook:primary", "--file"),
-        ("explain s3://uploads/x --event put --size -1", "--size"),
-        ("explain s3://uploads/x --event put --source-ip foo", "--source-ip"),
-        ("listen s3://uploads/../x", "s3://BUCKET[/PREFIX]"),
-        ("listen s3://uploads --event puts", "--event"),
-        ("test webhook:primary --timeout 5", "--timeout"),
-        ("user add ann --secret-key-file nowhere", ""),
-        ("explain nowhere.json", ""),
+        ("event ls --stack=", "--stack", "no name"),
+        ("event add Uploads/x webhook:primary", "BUCKET", "invalid bucket name 'Uploads/x'; "),
+        ("event add uploads primary", "TARGET", "invalid target 'primary'; allowed is KIND:ID"),
+        (f"{ADD} --event putt", "--event", "did you mean 'put'?"),
+        (f"{ADD} --event ,", "--event", "name at least one"),
+        (f"{ADD} --prefix a/../b", "--prefix", "found '.' or '..' between slashes in 'a/../b'"),
+        (f"{ADD} --prefix a\\b", "--prefix", "found a backslash in"),
+        (f"{ADD} --prefix {'ä' * 513}", "--prefix", "found 1026 bytes; allowed are 1024"),
+        (f"{ADD} --prefix \udcff", "--prefix", "not valid UTF-8"),
+        (f"{ADD} --prefix a* --prefix b", "", "--prefix: found 'a*' with wildcards"),
+        (f"{ADD} --name a:b", "--name", "invalid name 'a:b'; allowed are 1 to 255"),
+        (f"{ADD} --name=", "--name", "invalid name ''"),
+        (f"{ADD} --regex (a", "--regex", "allowed is RE2's syntax"),
+        (f"{ADD} --tag class", "--tag", "'tag:class' is not a condition"),
+        (f"{ADD} --metadata key=\udcff", "--metadata", "not valid UTF-8"),
+        ("target pause arn:aws:sqs:x", "TARGET", "invalid target 'arn:aws:sqs:x'"),
+        ("target add webhook endpoint=http://h", "TARGET", "invalid target 'webhook'"),
+        ("target add webhook:audit endpoint", "KEY=VALUE...", "found 'endpoint'; allowed is NAME="),
+        ("topic rm webhook:primary", "NAME|ARN", "1 to 256"),
+        *(
+            (f"dlq redrive webhook:primary --rate {n}", "--rate", n)
+            for n in ("nan", "0.09", "100001")
+        ),
+        ("dlq redrive webhook:primary --to webhok:primary", "--to", "did you mean 'webhook'?"),
+        ("dlq purge webhook:primary", "--file", "is missing"),
+        ("explain s3://uploads/x --event put --size -1", "--size", "-1 is not in the range"),
+        ("explain s3://uploads/x --event put --source-ip foo", "--source-ip", "found 'foo'; "),
+        ("explain s3://uploads/x --event putt", "--event", "allowed are put, delete, get"),
+        ("trace uploads/a", "s3://BUCKET/KEY", "invalid object 'uploads/a'"),
+        ("trace s3://uploads", "s3://BUCKET/KEY", "invalid object 's3://uploads'"),
+        ("listen s3://uploads/../x", "s3://BUCKET[/PREFIX]", "'../x'"),
+        ("listen s3://uploads --event puts", "--event", "did you mean 'put'?"),
+        ("test webhook:primary --timeout 5", "--timeout", "allowed is a duration with its unit"),
+        ("user add ann --secret-key-file nowhere", "", "nowhere cannot be read"),
+        ("explain nowhere.json", "", "nowhere.json cannot be read"),
     ],
 )
-def test_wrong_input_is_misuse_and_names_the_field(run: Run, words: str, field: str) -> None:
+def test_wrong_input_is_misuse_and_names_the_field_and_what_is_allowed(
+    run: Run, words: str, field: str, allowed: str
+) -> None:
     ran = run(*words.split(), "--json")
     assert (ran.code, ran.document["status"], ran.document["code"]) == (2, "error", "misuse")
     assert ran.err == ""
     assert ran.document.get("field", "") == field
+    assert allowed in ran.document["error"]
+
+
+def test_a_prefix_may_have_1024_bytes(run: Run, aws: MotoAws) -> None:  # noqa: ARG001 - it is asked
+    assert run(*ADD.split(), "--prefix", "ä" * 512).code == 0
