@@ -113,7 +113,7 @@ WEBHOOK = read(targets.load("webhook").Settings, {"endpoint": "http://h"})
 
 
 def of_webhook() -> Iterator[Answer]:
-    handle = SimpleNamespace(getinfo=lambda _: 0)
+    handle = SimpleNamespace(getinfo=lambda _: 0, getinfo_raw=lambda _: b"")
     for status in HTTPStatus:
         if status >= HTTPStatus.MULTIPLE_CHOICES:
             yield str(status.value), webhook.refusal(WEBHOOK, handle, status, b"")

@@ -158,7 +158,7 @@ class Webhook(base.Target):
         if status := self._STATUSES.get(answer):
             pause = 30 if answer is Answer.THROTTLED else 0
             told = {pycurl.RETRY_AFTER: pause}
-            handle = SimpleNamespace(getinfo=told.get)
+            handle = SimpleNamespace(getinfo=told.get, getinfo_raw=told.get)
             return webhook.refusal(self.settings, handle, status, b"")
         timed_out = answer is Answer.SILENT
         code = pycurl.E_OPERATION_TIMEDOUT if timed_out else pycurl.E_COULDNT_CONNECT
