@@ -82,7 +82,7 @@ def test_the_variable_has_the_list() -> None:
 
 
 def test_entries_without_effect_are_refused() -> None:
-    good = ["10.0.0.0/8", "10.1.2.3", "fd00::/8", "::1", "hooks.internal", "localhost"]
+    good = ["10.0.0.0/8", "10.1.2.3", "fd00::/8", "::1", "Hooks.internal", "localhost"]
     bad = ["a b", "1.2.3.400", "169.254.0.0/16", "169.254.169.254", "10.0.0.1/8", "fe80::/10", ""]
     assert list(map(parse_entry, good)) == good
     for entry in bad:

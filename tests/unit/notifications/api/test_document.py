@@ -139,6 +139,7 @@ FUNCTION = "<CloudFunctionConfiguration><Id>f</Id></CloudFunctionConfiguration>"
     [
         ([queue(events=("s3:ObjectCreated:Nothing",))], EVENT),
         ([queue(events=("s3:BucketCreated:*",))], EVENT),
+        ([queue(events=(f" {PUT} ",))], EVENT),
         ([queue(arn="arn:aws:sqs:eu-1:1:q")], ARN),
         ([queue(arn=BAD)], ARN),
         ([queue(arn="arn:minio:sqs:us-west-1:primary:webhook")], REGION),
@@ -146,7 +147,7 @@ FUNCTION = "<CloudFunctionConfiguration><Id>f</Id></CloudFunctionConfiguration>"
         ([queue(filters="<FilterRule/>")], NAME),
         ([queue(filters=rule("suffix", "a") * 2)], "Cannot specify more than one suffix rule in a"),
         ([queue(events=(PUT, PUT))], "Configurations overlap."),
-        ([queue(), queue()], TWICE),
+        ([queue(id_="a"), queue(), queue(id_="a")], TWICE),
         ([queue(), queue(arn=HOOK.replace("::", ":eu-1:"))], TWICE),
     ],
 )
