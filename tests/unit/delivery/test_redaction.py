@@ -87,6 +87,12 @@ def test_similar_text_stays_visible(key: str, written: str, redacted: str) -> No
     assert hide_data(written, [event(key, sequencer="")]) == redacted
 
 
+def test_a_key_that_contains_the_source_address_is_redacted_whole() -> None:
+    made = event("payroll/10.0.0.7/may.pdf", source_ip="10.0.0.7")
+    redacted = hide_data("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
+    assert redacted == "document '***' of *** exists"
+
+
 def test_each_error_is_redacted_by_its_own_events() -> None:
     gone = NotConnected("hung up over one.jpg and two.jpg")
     slow = Throttled("too many: three.jpg", 9)

@@ -104,6 +104,13 @@ def test_where_tries_are_limited_what_was_not_sent_comes_back_soon(pause: int | 
     assert max(back.delay for back in bench.queue.sent) <= 2
 
 
+def test_lost_connection_keeps_the_events_that_arrived() -> None:
+    bench = Bench(only({"b": GONE, "c": GONE}), batch_size=3)
+    outcome = bench(message("1", "abc"), message("2", "d"))
+    assert (bench.target.batches, counts(outcome)) == ([["a", "b", "c"], ["d"]], (2, 2, 0))
+    assert (bench.queue.back, outcome.waiting, bench.target.closed) == ([["b", "c"]], 0, 1)
+
+
 # Logins
 
 

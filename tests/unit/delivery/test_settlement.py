@@ -76,6 +76,11 @@ def test_failed_and_untried_events_wait_apart(order: int) -> None:
     assert (histories["b"].since, histories["b"].failed) == (SENT, True)
 
 
+def test_a_foreign_pause_of_years_is_not_kept() -> None:
+    bench = Bench()
+    assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
+
+
 def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:
     bench = Bench(everything(Retryable("\ufffe\ud800" + "x" * 2_000)))
     bench(message("1", "a"))

@@ -145,6 +145,12 @@ def test_objects_are_read_once_a_batch_and_only_for_rules_that_need_it() -> None
     }
 
 
+def test_target_gets_its_facts_also_if_its_rule_needs_others() -> None:
+    facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
+    route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
+    assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
+
+
 @pytest.mark.parametrize(
     ("wanted", "record"),
     [
