@@ -120,12 +120,12 @@ def test_states_and_first_times_follow_from_scan_to_scan() -> None:
 def test_a_finding_is_compared_with_the_later_scans_of_its_key_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    later = tuple(comparison(9, prefix=f"{nth}/").now for nth in range(1_000))
+    later = tuple(comparison(9, prefix=f"{nth % 999}/").now for nth in range(1_000 + 7))
     compared: list[Sequence[Coverage]] = []
     monkeypatch.setattr(alert_states, "decide", lambda *given: compared.append(given[2].later))
     pairs = [(*finding, *[None] * 10) for finding in many(**{"7/a": 3})]
     assert not list(alert_states._decide_all(comparison()._replace(later=later), Named, pairs))
-    assert compared == [(later[7],)]
+    assert compared == [(later[7], later[999 + 7])]
 
 
 def hours(since: int | None) -> int | None:
