@@ -13,7 +13,7 @@ from bucketcast.errors import (
     DeliveryError,
     NotConnected,
 )
-from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
+from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
@@ -23,7 +23,6 @@ from tests.unit.delivery.bench import (
     Bench,
     counts,
     everything,
-    failed,
     message,
 )
 
@@ -101,25 +100,6 @@ def test_after_a_pause_everything_is_sent() -> None:
 
 
 # While it does not answer
-
-
-@pytest.mark.parametrize("keys", [["a"], [f"{n}" for n in range(500)]])
-def test_a_message_that_cannot_be_merged_is_sent_again_unopened(keys: list[str]) -> None:
-    bench = silent_bench()
-    one = message("1", keys)
-    outcome = bench(one)
-    (sent,) = bench.queue.sent
-    assert (sent.body, outcome.waiting, outcome.stay) == (one.body, len(keys), [])
-    assert sent.history == History(SENT, 0, str(SILENT), "NotConnected", created=SENT)
-
-
-def test_a_large_message_that_waits_again_is_hidden_for_longer_the_more_do() -> None:
-    bench = silent_bench()
-    bench.queue.depth = 2 * 10_800
-    waits = message("1", [f"{n}" for n in range(500)], failed(since=NOW - TERM_MS // 2), receives=2)
-    outcome = bench(waits, message("small", "a"))
-    assert (outcome.stay, outcome.waiting, len(bench.queue.sent)) == (["1"], 501, 1)
-    assert 1_440 <= bench.queue.pauses[waits.receipt] <= 2_160
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])

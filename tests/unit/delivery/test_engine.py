@@ -15,7 +15,6 @@ from bucketcast.errors import (
     DeliveryError,
     OutOfTime,
     Paused,
-    Throttled,
     Waiting,
     name_of,
 )
@@ -70,19 +69,6 @@ def test_what_comes_back_in_whatever_ways_is_as_old_as_before(
 # Out of time
 
 
-def test_events_out_of_time_come_back_at_once_without_a_try() -> None:
-    """40 s may be what the next batch takes, and 5 s are for saying what became of it."""
-    bench = Bench(batch_size=2)
-    outcome = bench(message("1", "abc"), message("2", "d", failed(3)), remaining=[60, 60, 44.9])
-    assert (bench.target.batches, outcome.stay) == ([["a", "b"]], [])
-    assert (counts(outcome), outcome.waiting) == ((2, 0, 0), 2)
-    assert bench.queue.back == [["c"], ["d"]]
-    assert [sent.delay for sent in bench.queue.sent] == [0, 0]
-    assert [sent.history.tries for sent in bench.queue.sent] == [0, 3]
-    assert bench.queue.sent[1].history == failed(3)
-    assert bench.target.closed == 0
-
-
 def test_in_order_events_out_of_time_come_back_at_once() -> None:
     """The target takes events: were they hidden for longer, a long queue would never be done."""
     bench = Bench(policy=IN_ORDER, chunk_bytes=4)
@@ -93,15 +79,6 @@ def test_in_order_events_out_of_time_come_back_at_once() -> None:
 
 
 # In order
-
-
-@pytest.mark.parametrize("error", [BUSY, GONE, Throttled("slow", 9)])
-def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryError) -> None:
-    bench = Bench(only({"b": error}), IN_ORDER)
-    outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"), message("4", "d"))
-    assert bench.target.batches == [["a"], ["b"]]
-    assert (outcome.stay, counts(outcome)) == (["2", "3", "4"], (1, 1, 0))
-    assert (outcome.waiting, bench.queue.sent) == (2, []), "sent again, they would be last"
 
 
 def test_in_order_an_untried_message_is_dead_lettered_alone() -> None:

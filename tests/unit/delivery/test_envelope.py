@@ -42,26 +42,6 @@ def same(one: Delivery, other: Delivery) -> bool:
     return replace(one, event=told(one.event)) == replace(other, event=told(other.event))
 
 
-def test_small_message_can_be_read_by_a_person() -> None:
-    (packed,) = pack(deliveries(1))
-    assert json.loads(packed.body) == {
-        "v": 1,
-        "copies": [{"rule": "rule"}],
-        "listed": {
-            "events": {
-                "same": {
-                    "name": "s3:ObjectCreated:Put",
-                    "bucket": "uploads",
-                    "key": "k0",
-                    "time": "2026-03-14T09:26:53.589Z",
-                    "sequencer": "1",
-                },
-            },
-            "records": [{"whole": {"eventName": "x"}}],
-        },
-    }
-
-
 @pytest.mark.parametrize(("count", "compressed"), [(1, False), (10, False), (200, True)])
 def test_large_message_is_compressed(count: int, *, compressed: bool) -> None:
     (packed,) = pack(deliveries(count))
@@ -105,20 +85,6 @@ def test_message_that_is_cut_short_is_refused() -> None:
     body["zstd"] = b64encode(b64decode(body["zstd"])[:-9]).decode()
     with pytest.raises(ValueError, match="the compressed text is cut short"):
         unpack(json.dumps(body))
-
-
-def test_events_that_do_not_compress_are_split() -> None:
-    made = [
-        Delivery("rule", event(f"k{n}", stored=msgspec.Raw(noise(60_000 + n)))) for n in range(40)
-    ]
-    packed = list(pack(made))
-    assert len(packed) > 1
-    assert [each.start for each in packed[1:]] == [each.stop for each in packed[:-1]]
-    assert (packed[0].start, packed[-1].stop) == (0, 40)
-    for each in packed:
-        assert len(each.body.encode()) <= MAX_BYTES
-    found = [one for each in packed for one in unpack(each.body)]
-    assert all(map(same, found, made))
 
 
 @pytest.mark.parametrize("index", [0, 3, 6])

@@ -7,7 +7,6 @@ import pytest
 from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.messages import message as of_record
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
-from bucketcast.delivery.queue import Outgoing
 from bucketcast.errors import (
     Retryable,
 )
@@ -15,7 +14,6 @@ from bucketcast.limits import (
     DAY_MS,
     LONGEST_DELAY_SECONDS,
     LONGEST_PAUSE_IN_ORDER_SECONDS,
-    LONGEST_PAUSE_SECONDS,
     TERM_MS,
 )
 from tests.unit.delivery.bench import (
@@ -92,28 +90,6 @@ def test_too_old_event_without_a_dead_letter_comes_back_after_a_pause() -> None:
 
 
 # Pauses
-
-
-def _pause(sent: Outgoing) -> int:
-    return max(sent.delay, (sent.history.not_before - NOW) // 1_000)
-
-
-@pytest.mark.parametrize(
-    ("tries", "least", "most"),
-    [
-        (0, 1, 1),
-        (1, 1, 2),
-        (4, 8, 16),
-        (9, 256, 512),
-        (11, 1_024, 2_048),
-        (9_000, 1_800, LONGEST_PAUSE_SECONDS),
-    ],
-)
-def test_pause_doubles_with_every_try_and_has_an_end(tries: int, least: int, most: int) -> None:
-    for _ in range(50):
-        bench = Bench(everything(BUSY))
-        bench(message("1", "a", failed(tries)))
-        assert least <= _pause(bench.queue.sent[0]) <= most
 
 
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from bucketcast.delivery.engine import Engine
-from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.policy import History, Policy
 from bucketcast.delivery.sender import Absent
-from bucketcast.errors import Rejected, Retryable, Throttled
+from bucketcast.errors import Retryable, Throttled
 from bucketcast.limits import DAY_MS, REASON_CHARACTERS, TERM_MS
 from tests.unit.delivery.bench import (
     BUSY,
@@ -16,22 +15,12 @@ from tests.unit.delivery.bench import (
     PLAIN,
     SENT,
     Bench,
-    counts,
     everything,
     failed,
     keys_in,
     message,
     only,
 )
-
-
-def test_rejected_event_is_dead_lettered_alone() -> None:
-    bench = Bench(only({"b": Rejected("too long")}))
-    outcome = bench(message("1", "abc", failed(2)))
-    assert (counts(outcome), outcome.stay, str(outcome.reason)) == ((2, 0, 1), [], "too long")
-    (dead,) = bench.queue.dead
-    assert (keys_in(dead.body), dead.error, dead.reason) == (["b"], "Rejected", "too long")
-    assert unpack(dead.body)[0].created == SENT
 
 
 def test_events_at_their_end_without_a_dead_letter_keep_their_reasons() -> None:

@@ -56,19 +56,3 @@ def test_id_is_the_same_on_every_path() -> None:
 def test_id_without_request_comes_from_the_sequencer() -> None:
     assert event(sequencer="00AB").id == event(sequencer="ab").id
     assert event(sequencer="AB").id != event(sequencer="AC").id
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"key": "b"},
-        {"bucket": "other"},
-        {"name": "s3:ObjectRemoved:Delete"},
-        {"version_id": "v2"},
-        {"request_id": "another"},
-    ],
-)
-def test_records_of_one_request_differ(change: dict[str, str]) -> None:
-    """One DeleteObjects call gives up to 1,000 records with one request id."""
-    same = {"key": "a", "request_id": "D82B88E5F771F645", "version_id": "v1"}
-    assert event(**same).id != event(**(same | change)).id

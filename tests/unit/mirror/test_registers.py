@@ -60,13 +60,7 @@ def test_a_removal_concerns_one_version_or_all(
         "s3:ObjectCreated:PutRetention",
         "s3:ObjectCreated:PutLegalHold",
         "s3:ObjectAcl:Put",
-        "s3:ObjectAnnotation:Put",
-        "s3:ObjectTransition:Complete",
-        "s3:ObjectRestore:Post",
         "s3:ObjectRestore:Completed",
-        "s3:Replication:OperationCompletedReplication",
-        "s3:IntelligentTiering",
-        "s3:ReducedRedundancyLostObject",
         "s3:SomethingOfTomorrow",
     ],
 )

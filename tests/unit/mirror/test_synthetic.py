@@ -2,7 +2,7 @@
 
 import json
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,7 +13,6 @@ from bucketcast import sources
 from bucketcast.event import Event
 from bucketcast.mirror.registers import Register, fold
 from bucketcast.mirror.synthetic import EPOCH, Object, created, just_after, marked, removed
-from bucketcast.shapes import Name, shape
 from bucketcast.shapes.minio import log
 from tests.contract.bucket import Bucket, Version, What
 from tests.contract.bucket_records import body, time_of
@@ -23,35 +22,6 @@ MARCH = 1_773_480_413_589
 CAT = Object("uploads", "photos/cat.jpg", "v1", 1024, "d41d8", MARCH, "GLACIER")
 MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
 PUT = "s3:ObjectCreated:Put"
-
-
-def test_an_object_becomes_minios_event_of_a_put() -> None:
-    (parsed,) = json.loads(log(created(CAT)))["Records"]
-    assert parsed["eventSource"] == "minio:s3"
-    assert parsed["eventName"] == PUT
-    assert parsed["eventTime"] == "2026-03-14T09:26:53.589Z"
-    assert parsed["source"]["userAgent"] == "Bucketcast backfill"
-    assert parsed["responseElements"]["x-amz-request-id"] == ""
-    assert parsed["s3"]["object"] == {
-        "key": "photos%2Fcat.jpg",
-        "size": 1024,
-        "eTag": "d41d8",
-        "versionId": "v1",
-        "sequencer": "0000000000000000",
-    }
-
-
-@pytest.mark.parametrize("name", get_args(Name))
-def test_every_shape_shows_that_the_event_is_of_a_backfill(name: Name) -> None:
-    """By a sequencer of zeros, which no source sends; CloudEvents also as an attribute."""
-    dialect = shape(name)
-    document = json.loads(dialect.message(created(CAT)))
-    record = document.get("data", document)
-    record = record["Records"][0] if "Records" in record else record
-    assert record["s3"]["object"]["sequencer"] == "0" * 16
-    if name.startswith("cloudevents"):
-        attributes = dialect.attributes(created(CAT)) if dialect.attributes else document
-        assert attributes["sequence"] == "0" * 32
 
 
 def test_a_target_reads_the_fields_of_the_record() -> None:

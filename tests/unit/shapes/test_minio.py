@@ -21,21 +21,9 @@ def s3_object(made: Event) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("key", "escaped"),
-    [
-        ("A-Z_a-z.0~9", "A-Z_a-z.0~9"),
-        ("my report 1.txt", "my+report+1.txt"),
-        ("a+b", "a%2Bb"),
-        ("100%", "100%25"),
-        ('say "hi"', "say+%22hi%22"),
-        ("<&>", "%3C%26%3E"),
-        ("a*b(c)!", "a%2Ab%28c%29%21"),
-        ("😀", "%F0%9F%98%80"),
-        ("é" * 512, "%C3%A9" * 512),
-    ],
-)
-def test_record_escapes_the_key_and_the_body_does_not(key: str, escaped: str) -> None:
+def test_record_escapes_the_key_and_the_body_does_not() -> None:
+    key = 'A-Z_a-z.0~9 a+b/100%"<&>*(c)!é😀'
+    escaped = "A-Z_a-z.0~9+a%2Bb%2F100%25%22%3C%26%3E%2A%28c%29%21%C3%A9%F0%9F%98%80"
     body = json.loads(minio.log(event(key)))
     assert body["Records"][0]["s3"]["object"]["key"] == escaped
     assert body["Key"] == f"uploads/{key}"
@@ -74,15 +62,6 @@ def test_an_ipv6_address_stands_in_brackets() -> None:
     (found,) = body["Records"]
     assert found["requestParameters"]["sourceIPAddress"] == "[2001:db8::1]"
     assert found["source"]["host"] == "[2001:db8::1]"
-
-
-def test_values_that_s3_leaves_out_are_empty() -> None:
-    body = json.loads(minio.log(sources.events(recorded("s3/put-bare"))[0]))
-    (found,) = body["Records"]
-    assert found["userIdentity"] == {"principalId": ""}
-    assert found["requestParameters"] == {"principalId": "", "region": "", "sourceIPAddress": ""}
-    assert found["responseElements"] == {"x-amz-id-2": "", "x-amz-request-id": ""}
-    assert found["source"] == {"host": "", "port": "", "userAgent": ""}
 
 
 def test_blanks_of_a_relay_are_removed_from_minios_record() -> None:

@@ -75,36 +75,8 @@ def test_every_recorded_notification_is_expected() -> None:
     assert {path.stem for path in (RECORDED / "s3").glob("*.json")} == EXPECTED.keys() | several
 
 
-def test_principal_and_address_are_read() -> None:
-    (event,) = sources.events(recorded("s3/put-2.1"))
-    assert event.principal == "AWS:AIDAJDPLRKLG7UEXAMPLE:anna"
-    assert event.owner == "A3NL1KOZZKExample"
-    assert event.source_ip == "192.0.2.17"
-    assert event.request_id == "D82B88E5F771F645"
-    assert event.host_id.startswith("vlR7PnpV2Ce81l0PRw6jlUpck7Jo5ZsQ")
-
-
 def test_test_event_is_dropped() -> None:
     assert sources.events(recorded("s3/test-event")) == []
-
-
-@pytest.mark.parametrize(
-    ("encoded", "key"),
-    [
-        ("a+b", "a b"),
-        ("a%2Bb", "a+b"),
-        ("100%25", "100%"),
-        ("a%2Fb/c", "a/b/c"),
-        ("%F0%9F%98%80", "😀"),
-        ("a%00b", "a\0b"),
-        ("é", "é"),
-        ("%C3%A9" * 512, "é" * 512),
-        ("a%zz", "a%zz"),
-    ],
-)
-def test_key_is_decoded_once(encoded: str, key: str) -> None:
-    (event,) = sources.events(message(record(encoded)))
-    assert event.key == key
 
 
 def test_fields_of_later_versions_are_ignored_and_kept_in_the_record() -> None:

@@ -21,8 +21,6 @@ def read(dsn: str) -> tuple[str, str, str, int, str]:
     ("dsn", "expected"),
     [
         ("u:p@tcp(db.example:3307)/d", ("u", "p", "db.example", 3307, "d")),
-        ("u:p@tcp(localhost)/d", ("u", "p", "localhost", 3306, "d")),
-        ("u:p@tcp(10.0.0.1:3306)/d", ("u", "p", "10.0.0.1", 3306, "d")),
         ("u@tcp(h)/d", ("u", "", "h", 3306, "d")),
         ("u:p@tcp(h)/", ("u", "p", "h", 3306, "")),
         ("u:p@tcp([de:ad:be:ef::ca:fe]:80)/d", ("u", "p", "de:ad:be:ef::ca:fe", 80, "d")),
