@@ -20,12 +20,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from bucketcast.event.scanner import BIG_PREFIX, LARGE_VERSIONS, MANY_VERSIONS, Kind
+from bucketcast.limits import MOST_SCAN_BUCKETS, MOST_SCAN_HASHES
 from glue_jobs.scanner.sums import Thresholds, at_least, bucket, bucket_count, hash_key, parent
 
-_MAX_BUCKETS: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
 _BAND: Final = 16
-_BROADCAST_HASHES: Final = 4_000_000
-"""Of more, in some 300 MB, each worker gets its part only: for that the listing is shuffled."""
 
 
 def find(listing: DataFrame, sums: DataFrame, thresholds: Thresholds) -> DataFrame:
@@ -47,7 +45,7 @@ def find(listing: DataFrame, sums: DataFrame, thresholds: Thresholds) -> DataFra
     if thresholds.versions is None:
         return folders
     likely = sums.select("hash").where("hash is not null")
-    if hashes <= _BROADCAST_HASHES:
+    if hashes <= MOST_SCAN_HASHES:
         likely = sql.broadcast(likely)
     hashed = listing.withColumn("hash", hash_key(listing, thresholds))
     versions = _count_versions(hashed, likely, thresholds.versions, thresholds.bytes)
@@ -85,7 +83,7 @@ def _finding(kind: Kind, count: Column) -> Column:
 
 
 def _count_folders(sums: DataFrame, many: int, rows: int) -> DataFrame:
-    crowded, buckets = sql.count("*") > many, min(_MAX_BUCKETS, bucket_count(rows, many))
+    crowded, buckets = sql.count("*") > many, min(MOST_SCAN_BUCKETS, bucket_count(rows, many))
     path = sql.col("folder").cast("string")
     paths = sums.where("folder is not null").select(path.alias("path"))
     paths = paths.withColumn("depth", sql.expr("length(path) - length(replace(path, '/', ''))"))

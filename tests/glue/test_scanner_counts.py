@@ -1,7 +1,6 @@
 """The scanner's counts equal the plain oracle's, for random inventories."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -48,22 +47,8 @@ def test_names_with_the_same_hash_are_counted_separately(
 ) -> None:
     for module in (counting, sums):
         monkeypatch.setattr(module, "bucket_count", lambda *_: 1)
-    monkeypatch.setattr(counting, "_BROADCAST_HASHES", 0)
+    monkeypatch.setattr(counting, "MOST_SCAN_HASHES", 0)
     assert _count(spark, two_hundred, 2, 1 << 43) == _expected(two_hundred, 2, 1 << 43)
-
-
-@pytest.mark.parametrize(("most", "is_forced"), [(1, True), (0, False)])
-def test_only_so_many_candidates_are_sent_to_each_worker(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most: int, *, is_forced: bool
-) -> None:
-    monkeypatch.setattr(counting, "_BROADCAST_HASHES", most)
-    rows = [Row("uploads", "a", f"v{nth}", is_latest=nth == 0) for nth in range(2)]
-    listing = spark.createDataFrame(rows, LISTING)
-    thresholds = Thresholds(1, 1, None)
-    found: Any = find(listing, sum_up(listing, TAKEN, thresholds), thresholds)
-    plan = found._jdf.queryExecution().optimizedPlan().toString()
-    (join,) = [line for line in plan.splitlines() if "Join LeftSemi, (hash" in line]
-    assert ("strategy=broadcast" in join) is is_forced
 
 
 def _count(spark: SparkSession, rows: Sequence[Row], many: int, large: int | None) -> Findings:

@@ -4,12 +4,12 @@ import os
 import sys
 
 from bucketcast import limits
-from tests.unit.limits import of_gateway, of_ingest
+from tests.unit.limits import of_gateway, of_ingest, of_scanner
 
 if __name__ == "__main__":
     os.environ.update(of_ingest.ENVIRON)
     sys.stdout.write(f"{'limit':28} {'figure':>11} {'MB':>5} {'s':>5} {'ms an event':>12}  worst\n")
-    for row in (*of_ingest.ROWS, *of_gateway.ROWS):
+    for row in (*of_ingest.ROWS, *of_gateway.ROWS, *of_scanner.ROWS):
         megabytes, seconds, match = row.take()
         for name in row.limits:
             sys.stdout.write(

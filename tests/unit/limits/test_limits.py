@@ -4,7 +4,7 @@ import pytest
 
 from bucketcast import limits
 from bucketcast.limits import GATEWAY_MEMORY_MB, INGEST_MEMORY_MB
-from tests.unit.limits import of_gateway, of_ingest
+from tests.unit.limits import of_gateway, of_ingest, of_scanner
 from tests.unit.limits.of_ingest import Row
 
 
@@ -15,7 +15,8 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_limit_has_a_row() -> None:
-    rows = [name for row in (*of_ingest.ROWS, *of_gateway.ROWS) for name in row.limits]
+    every = (*of_ingest.ROWS, *of_gateway.ROWS, *of_scanner.ROWS)
+    rows = [name for row in every for name in row.limits]
     assert {*rows} == {name for name in vars(limits) if name.startswith("MOST_")}
 
 
@@ -33,3 +34,8 @@ def test_the_worst_input_fits_into_the_gateway(row: Row) -> None:
     taken = row.take()
     assert taken.megabytes <= 0.6 * GATEWAY_MEMORY_MB
     assert taken.seconds <= (0.3 if "policy" in row.name else 10), "ten times as long as measured"
+
+
+@pytest.mark.parametrize("row", of_scanner.ROWS, ids=lambda row: row.limits[0])
+def test_the_worst_input_fits_into_the_driver_of_a_scan(row: Row) -> None:
+    assert row.take().megabytes <= 0.6 * of_scanner.DRIVER_MB

@@ -310,3 +310,8 @@ MOST_POLICY_BYTES = 30_720
 """SNS's limit. Every call to a topic reads its policy."""
 MOST_POLICY_WILDCARDS = 100
 """Each takes some 0.15 ms, also when another user lists topics."""
+MOST_SCAN_HASHES = 4_000_000
+"""Of keys with many versions, which the driver of a scan sends to all workers. Of more each worker
+gets its part only: for that the listing is shuffled."""
+MOST_SCAN_BUCKETS = 1 << 24
+"""In which a scan counts folders: the driver sends all those to the workers that have too many."""

@@ -1,0 +1,67 @@
+"""The worst input that each limit which meets the driver of a scan allows.
+
+A small part of each is measured, in a process of its own, which starts Spark.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from bucketcast import limits
+from localstack.spark import SMALL
+from tests.unit.limits.of_ingest import Row, Taken, measured
+
+DRIVER_MB = 10_240
+"""Of the smallest worker, a G.1X: Glue gives the JVM of a driver so much of its 16 GB."""
+COPIES = 2 * 3
+"""Of a table that all workers get the driver has the rows, the table, and the pieces that it sends;
+of buckets it has two tables at once."""
+FOUND = {
+    "MOST_SCAN_HASHES": "1000 * id hash, binary(null) folder",
+    "MOST_SCAN_BUCKETS": "bigint(null) hash, binary(id || '/a/') folder",
+}
+"""The sums of a scan with as many different names as there are rows, by the limit they meet."""
+SETTINGS: dict[str, Any] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",  # of which a part is within Spark's own limit
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.extraJavaOptions": " ".join(SMALL),
+}
+
+
+def hold(limit: str) -> Taken:
+    """Find names, as many as the limit and eight times as many; return what the most take."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - not where ingest is measured
+
+    from glue_jobs.scanner import counting, sums  # noqa: PLC0415 - as above
+
+    spark: Any = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
+    listing = spark.range(1).selectExpr("string(id) key", "id size")
+    thresholds = sums.Thresholds(folders=0, versions=1)
+    held = []
+    for part, times in ((64, 1), (32, 1), (64, 8)):
+        most = getattr(limits, limit) // part
+        setattr(counting, limit, most)
+        found = spark.range(times * most).selectExpr(*FOUND[limit].split(", "))
+        execution = counting.find(listing, found, thresholds)._jdf.queryExecution()
+        execution.toRdd().count()
+        held.append(COPIES * part * max(broadcast(execution.executedPlan()), default=0) / (1 << 20))
+    assert 0 < held[0] == pytest.approx(held[1], rel=0.1), "it grows with the input"
+    return Taken(max(held))
+
+
+def broadcast(plan: Any) -> Iterator[int]:
+    """Yield the bytes of each table that a plan has sent to all workers."""
+    if plan.nodeName() == "BroadcastExchange":
+        yield plan.metrics().apply("dataSize").value()
+    for number in range(plan.children().size()):
+        yield from broadcast(plan.children().apply(number))
+
+
+ROWS = tuple(
+    Row("keys of a scan", (limit,), partial(measured, hold, limit, seconds=300)) for limit in FOUND
+)
