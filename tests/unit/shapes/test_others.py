@@ -144,15 +144,7 @@ def test_a_subject_is_decoded_as_s3_encodes_keys() -> None:
         assert unquote_plus(document["subject"]) == key
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("aws:s3.eu-central-1.b", "aws:s3.eu-central-1.b"),
-        ("a b", "a%20b"),
-        ('"%"', "%22%25%22"),
-        ("é\r\n😀", "%C3%A9%0D%0A%F0%9F%98%80"),
-        ("!#$&'()*+,/:;=?@[]\\^_`{|}~", "!#$&'()*+,/:;=?@[]\\^_`{|}~"),
-    ],
-)
-def test_http_header_escapes_the_characters_of_the_binding(text: str, wanted: str) -> None:
-    assert cloudevents.in_header(text) == wanted
+def test_http_header_escapes_the_characters_of_the_binding() -> None:
+    plain = "aws:s3.eu-central-1.b!#$&'()*+,/:;=?@[]\\^_`{|}~"
+    escaped = "%20%22%25%22%C3%A9%0D%0A%F0%9F%98%80"
+    assert cloudevents.in_header(f'{plain} "%"é\r\n😀') == plain + escaped
