@@ -79,3 +79,18 @@ async def test_headers_in_a_presigned_query_are_headers_at_s3() -> None:
     line, *headers = calls[0].decode().splitlines()
     assert line == "PUT /photos/a?x-id=PutObject HTTP/1.1"
     assert {"x-amz-acl: private", "x-amz-meta-note: a é", "x-amz-meta-b: c,d"} <= set(headers)
+
+
+@pytest.mark.anyio
+async def test_a_body_that_s3_refuses_before_is_not_asked_for() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    request = signed("PUT", "/photos/a", headers={"x-amz-content-sha256": "UNSIGNED-PAYLOAD"})
+    more = {"content_length": str(2 * SMALL), "expect": "100-continue"}
+    wire, response = Wire(b"a" * 2 * SMALL), Response()
+    async with proxy_to(serve) as proxy:
+        await proxy(await authenticator().authenticate(scope_of(request, **more), wire), response)
+    assert (response.status, wire.read) == (403, 0)
