@@ -323,6 +323,7 @@ def test_status_shows_half_attached_buckets(run: Run, spoil: dict[str, Any], exp
     run("bucket", "attach", "uploads", "--via", "eventbridge")
     notify("uploads", **spoil)
     assert expected in run("bucket", "ls", "uploads").out
+    assert expected in run("bucket", "ls").out, "what cannot be read is not taken for nothing"
     assert "no (bucket 'nowhere' does not exist)" in run("bucket", "ls", "nowhere").out
 
 

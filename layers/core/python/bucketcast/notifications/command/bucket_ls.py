@@ -24,8 +24,8 @@ _AT_ONCE = 16
 def ls(out: Output, bucket: str | None) -> None:
     """List connected buckets: how they are connected, and their other notifications.
 
-    Without BUCKET, it lists every bucket of the account that is connected or has rules. ACCESS
-    EVENTS are those that the deploy lets CloudTrail log.
+    Without BUCKET, it lists every bucket of the account that is connected, cannot be read, or has
+    rules. ACCESS EVENTS are those that the deploy lets CloudTrail log.
 
     \b
     Example:
@@ -42,7 +42,7 @@ def ls(out: Output, bucket: str | None) -> None:
     listed = [
         status
         for status in states
-        if bucket or status.via or status.by_deploy or rules[status.bucket]
+        if bucket or status.via or status.problem or status.by_deploy or rules[status.bucket]
     ]
     logged = deployment.access_events
     entries = [
