@@ -56,3 +56,9 @@ def test_id_is_the_same_on_every_path() -> None:
 def test_id_without_request_comes_from_the_sequencer() -> None:
     assert event(sequencer="00AB").id == event(sequencer="ab").id
     assert event(sequencer="AB").id != event(sequencer="AC").id
+
+
+def test_id_without_request_and_sequencer_comes_from_the_time() -> None:
+    times = (f"2026-03-14T09:26:{second}.000Z" for second in ("53", "53", "54"))
+    one, repeated, other = (event(sequencer="", time=time).id for time in times)
+    assert one == repeated != other

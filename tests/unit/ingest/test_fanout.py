@@ -277,6 +277,14 @@ def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPa
         targets.kinds.cache_clear()
 
 
+def test_deployed_target_wins_over_a_dynamic_one_of_its_name(sqs: "SQSClient") -> None:
+    url = made_queue(sqs)
+    made = Mock(return_value="Bucketcast-dynamic-webhook-primary-0a1b2c")
+    assert send(fanout(sqs, dynamic_queue=made), HOOK, batch("a")) == []
+    assert keys(received(sqs, url)) == [["a"]]
+    made.assert_not_called()
+
+
 def test_events_that_go_nowhere_are_counted_and_traced(
     sqs: "SQSClient", capsys: pytest.CaptureFixture[str]
 ) -> None:

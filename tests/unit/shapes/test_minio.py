@@ -30,6 +30,15 @@ def test_record_escapes_the_key_and_the_body_does_not() -> None:
     assert minio.path(event(key)) == f"uploads/{key}"
 
 
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("name", ["Delete", "DeleteMarkerCreated", "NoOP"])
+def test_removals_have_no_size_and_etag(name: str, *, plain: bool) -> None:
+    """S3's delete marker carries the eTag of nothing; MinIO's carries none."""
+    full_name = f"s3:ObjectRemoved:{name}"
+    found = s3_object(event(name=full_name, size=5, etag="e", version_id="", plain=plain))
+    assert found.keys() == {"key", "sequencer"}, "nor has an object without a version its id"
+
+
 @pytest.mark.parametrize(
     ("name", "canonical"),
     [

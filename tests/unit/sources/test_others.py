@@ -70,11 +70,17 @@ def test_minios_ipv6_address_is_read_without_its_brackets() -> None:
     assert event.source_ip == "2001:db8::1"
 
 
-def test_missing_size_in_minios_record_is_0() -> None:
-    document = json.loads(recorded("minio/object-created-put"))
-    del document["Records"][0]["s3"]["object"]["size"]
-    (event,) = sources.events(json.dumps(document))
-    assert event.size == 0
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("ObjectCreated:Put", 0), ("ObjectRemoved:Delete", None), ("ObjectRemoved:NoOP", None)],
+)
+def test_missing_size_in_minios_record_is_0_if_there_is_an_object(
+    name: str, size: int | None
+) -> None:
+    record = minios("a") | {"eventName": f"s3:{name}"}
+    del record["s3"]["object"]["size"]
+    (event,) = sources.events(json.dumps({"Records": [record]}))
+    assert event.size == size
 
 
 def test_a_notification_of_sns_is_unwrapped() -> None:

@@ -95,6 +95,14 @@ def test_only_requested_facts_are_read_once_per_object(bucket: "S3Client") -> No
     assert (two.tags, two.content_type) == (None, "image/png")
 
 
+def test_fields_of_the_event_stay(bucket: "S3Client") -> None:
+    put(bucket, **CREATED, StorageClass="STANDARD_IA")
+    changed = event("a", size=1, storage_class="GLACIER", time=LATER)
+    (enriched,) = look(objects(bucket), [(changed, Fact.HEAD)])
+    assert enriched is not None
+    assert (enriched.storage_class, enriched.content_type) == ("GLACIER", "image/png")
+
+
 def test_a_version_is_read_by_its_id(bucket: "S3Client") -> None:
     bucket.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
     old = put(bucket, Tagging="n=1")
