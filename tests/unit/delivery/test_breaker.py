@@ -13,7 +13,7 @@ from bucketcast.errors import (
     DeliveryError,
     NotConnected,
 )
-from bucketcast.limits import LONGEST_OUTAGE_PAUSE_SECONDS
+from bucketcast.limits import COUNTED_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     IN_ORDER,
@@ -23,6 +23,7 @@ from tests.unit.delivery.bench import (
     Bench,
     counts,
     everything,
+    failed,
     message,
 )
 
@@ -102,6 +103,15 @@ def test_after_a_pause_everything_is_sent() -> None:
 # While it does not answer
 
 
+@pytest.mark.parametrize(("depth", "left"), [(None, 900.0), (1, COUNTED_SECONDS - 1)])
+def test_where_it_is_not_known_how_many_wait_none_is_hidden(depth: int | None, left: float) -> None:
+    bench = silent_bench()
+    bench.queue.depth = depth
+    waits = message("1", [f"{n}" for n in range(500)], failed(since=NOW - TERM_MS // 2), receives=2)
+    outcome = bench(waits, remaining=[left] * 99)
+    assert (outcome.stay, len(bench.queue.sent)) == ([], 1)
+
+
 @pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=60)])
 def test_in_order_waiting_messages_stay(policy: Policy) -> None:
     """Also behind what cannot be opened: what is not said to stay is deleted."""
@@ -122,6 +132,19 @@ def test_one_event_alone_finds_out_whether_it_answers(clock: Clock) -> None:
     assert key in "abcde"
     assert (counts(outcome), outcome.waiting) == ((0, 1, 0), 4)
     assert sum(map(len, bench.queue.back)) == 5
+
+
+def test_an_event_that_the_target_hangs_on_does_not_block_the_others(clock: Clock) -> None:
+    bench = silent_bench()
+    bench.target.answer = lambda keys: (
+        dict.fromkeys(range(len(keys)), SILENT) if "a" in keys else {}
+    )
+    for _ in range(60):
+        clock.now += 400
+        if bench(message("1", "abcdef")).delivered:
+            break
+    else:
+        pytest.fail("always the same event was tried")
 
 
 def test_the_first_event_that_a_target_takes_is_written_once_for_its_settings() -> None:

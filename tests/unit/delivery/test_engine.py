@@ -33,6 +33,15 @@ from tests.unit.delivery.bench import (
 )
 
 
+def test_age_of_the_oldest_is_reported() -> None:
+    bench = Bench()
+    assert bench().oldest == 0
+    outcome = bench(
+        message("1", "a", sent=NOW - 3_000), message("2", "b", failed(since=NOW - 9_000))
+    )
+    assert outcome.oldest == 9.0
+
+
 class Fails(Absent):
     """A work of which nothing is done, for this reason."""
 

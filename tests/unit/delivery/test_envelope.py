@@ -87,6 +87,13 @@ def test_message_that_is_cut_short_is_refused() -> None:
         unpack(json.dumps(body))
 
 
+def test_compressing_never_makes_a_message_larger() -> None:
+    made = deliveries(1, noise(MAX_BYTES - 500))
+    (packed,) = pack(made)
+    assert len(packed.body) <= MAX_BYTES
+    assert same(unpack(packed.body)[0], made[0])
+
+
 @pytest.mark.parametrize("index", [0, 3, 6])
 def test_an_event_that_fits_in_no_message_is_named_by_its_index(index: int) -> None:
     made = deliveries(7)

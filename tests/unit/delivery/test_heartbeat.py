@@ -97,6 +97,13 @@ def test_a_call_that_hangs_leaves_time_to_settle() -> None:
     answered.set()
 
 
+def test_work_that_is_quick_makes_no_call() -> None:
+    queue = Noted(1)
+    with Heartbeat(queue, SECONDS, 1_000.0):
+        queue.enough.wait(0.2)
+    assert queue.calls == []
+
+
 def test_nothing_is_kept_of_nothing() -> None:
     queue = Noted(1)
     with Heartbeat(queue, {}, 0.0):

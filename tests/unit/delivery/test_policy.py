@@ -8,12 +8,17 @@ from bucketcast.delivery.breaker import Outage
 from bucketcast.delivery.messages import message as of_record
 from bucketcast.delivery.policy import ATTRIBUTE, History, Policy, Term
 from bucketcast.errors import (
+    DeliveryError,
+    NotConnected,
     Retryable,
+    Unavailable,
 )
 from bucketcast.limits import (
     DAY_MS,
     LONGEST_DELAY_SECONDS,
     LONGEST_PAUSE_IN_ORDER_SECONDS,
+    MAX_RECEIVES,
+    RETENTION_DAYS,
     TERM_MS,
 )
 from tests.unit.delivery.bench import (
@@ -100,11 +105,33 @@ def test_in_order_a_pause_of_the_target_adds_no_receives(policy: Policy) -> None
     assert bench.queue.pauses == {"receipt of 1": LONGEST_PAUSE_IN_ORDER_SECONDS}
 
 
+@pytest.mark.parametrize("error", [NotConnected("refused"), Unavailable("no answer")])
+@pytest.mark.parametrize("policy", [IN_ORDER, Policy(in_order=True, time_to_live=14 * 86_400)])
+def test_in_order_the_receives_that_sqs_counts_to_last_for_the_term(
+    policy: Policy, error: DeliveryError
+) -> None:
+    """What would be moved by SQS has no reason with it."""
+    bench = Bench(everything(error), policy)
+    now = NOW
+    for receives in range(1, MAX_RECEIVES - 20):  # some are for a function that crashes
+        bench.store.outage = None
+        bench(message("1", "a", sent=NOW, receives=receives), now=now)
+        if bench.queue.dead:
+            break
+        now += bench.queue.pauses["receipt of 1"] * 1_000
+    assert bench.queue.dead_keys == ["a"]
+    assert now - NOW < RETENTION_DAYS * DAY_MS
+
+
 # The history that a message carries
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "[" * 100_000, "[]", "null", '{"since": "x", "tries": true, "other": 1}']
+    "text",
+    [
+        *("", "x", "[" * 100_000, "[]", "null", '{"since": "x", "tries": true, "other": 1}'),
+        '{"since": -1, "created": 18014398509481984}',
+    ],
 )
 def test_broken_or_foreign_history_is_empty(text: str) -> None:
     assert of_record(sqs_record("", beside={ATTRIBUTE: text})).history == History()
