@@ -75,6 +75,7 @@ class FakeQueue(Consumer):
         self.pauses: dict[str, int] = {}
         self.calls: list[int] = []
         self.kept: dict[str, int] = {}
+        self.first_beats: list[float] = []
 
     def send(self, messages: Sequence[Outgoing]) -> set[int]:
         self.calls.append(len(messages))
@@ -96,8 +97,9 @@ class FakeQueue(Consumer):
         return self.depth
 
     @contextmanager
-    def heartbeat(self, seconds: Mapping[str, int], first: float) -> Iterator[None]:  # noqa: ARG002
+    def heartbeat(self, seconds: Mapping[str, int], first: float) -> Iterator[None]:
         self.kept |= seconds
+        self.first_beats.append(first)
         yield
 
     @property

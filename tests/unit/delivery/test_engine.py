@@ -18,6 +18,7 @@ from bucketcast.errors import (
     Waiting,
     name_of,
 )
+from bucketcast.limits import FIRST_HEARTBEAT_SECONDS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
     BUSY,
@@ -40,6 +41,13 @@ def test_age_of_the_oldest_is_reported() -> None:
         message("1", "a", sent=NOW - 3_000), message("2", "b", failed(since=NOW - 9_000))
     )
     assert outcome.oldest == 9.0
+
+
+def test_only_what_was_received_before_is_kept_in_flight_at_once() -> None:
+    bench = Bench()
+    bench(message("1", "a"))
+    bench(message("2", "b"), message("3", "c", receives=2))
+    assert bench.queue.first_beats == [FIRST_HEARTBEAT_SECONDS, 0]
 
 
 class Fails(Absent):

@@ -25,6 +25,7 @@ from tests.unit.delivery.bench import (
     IN_ORDER,
     NOW,
     PLAIN,
+    SENT,
     Bench,
     everything,
     failed,
@@ -137,10 +138,24 @@ def test_broken_or_foreign_history_is_empty(text: str) -> None:
     assert of_record(sqs_record("", beside={ATTRIBUTE: text})).history == History()
 
 
-def test_a_history_that_began_tomorrow_does_not_keep_a_message_for_ever() -> None:
-    old = NOW - TERM_MS - 1
-    term = Term(NOW, old, 1, failed(since=NOW + DAY_MS), PLAIN)
-    assert (term.first_sent, term.expired) == (old, True)
+@pytest.mark.parametrize(
+    ("sent", "history", "expired"),
+    [
+        (NOW - TERM_MS - 1, History(), True),
+        (NOW - TERM_MS, History(), False),
+        (SENT, failed(since=NOW - TERM_MS - 1), True),
+        # It only waited so far: its term begins with its first try.
+        (SENT, History(NOW - TERM_MS - 1), False),
+        # Longer ago than SQS keeps anything: it was moved, by whatever way.
+        (SENT, failed(since=NOW - 2 * TERM_MS), False),
+        # One that began tomorrow does not keep a message for ever.
+        (NOW - TERM_MS - 1, failed(since=NOW + DAY_MS), True),
+    ],
+)
+def test_a_term_is_over_after_days_since_the_first_try(
+    sent: int, history: History, *, expired: bool
+) -> None:
+    assert Term(NOW, sent, 1, history, PLAIN).expired is expired
 
 
 def test_history_is_written_without_defaults_and_read_unchanged() -> None:
