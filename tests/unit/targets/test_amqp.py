@@ -1,15 +1,18 @@
 """The AMQP target's URLs, and the broker's confirms."""
 
+import socket
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pika import spec
 
 from bucketcast.settings.options import read
-from bucketcast.targets.amqp import Target
+from bucketcast.targets.amqp import Target, protocol
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms
 from bucketcast.targets.amqp.client import ClosedError
+from bucketcast.targets.base import sockets
 from bucketcast.targets.base.answers import TooLargeError
 from tests.unit.samples import event
 
@@ -78,3 +81,19 @@ def test_content_that_is_too_large_is_halved_until_it_is_alone() -> None:
     for number in (2, 1):
         with pytest.raises(TooLargeError):
             target._fail([event("a")] * number, pending(number), ClosedError(method))
+
+
+def test_what_arrived_before_a_write_fails_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, brokers = socket.socketpair()
+    monkeypatch.setattr(sockets, "connect", lambda *_: sockets.DeadlineSocket(ours))
+    target, confirms = Target(read(Target.Settings, {"url": "amqp://h"})), Confirms("broker", 40)
+    connection = spec.Connection.Start(), spec.Connection.Tune(), spec.Connection.OpenOk()
+    end = spec.Basic.Ack(5, multiple=True), spec.Connection.Close(320, "upkeep", 0, 0)
+    with ours, brokers:
+        for method in (*connection, spec.Confirm.SelectOk(), *end):
+            brokers.sendall(protocol.encode_method(method, 0))
+        client = target._connect()
+        brokers.close()
+        with pytest.raises(ClosedError, match=r"upkeep \(320\)"):
+            client.publish(target._messages([event("a")] * 40), confirms, 60)
+    assert confirms.unconfirmed == set(range(5, 40))

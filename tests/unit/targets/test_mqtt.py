@@ -3,6 +3,7 @@
 The expected bytes are those of the OASIS standards and of RFC 6455.
 """
 
+import socket
 import time
 from collections.abc import Iterator
 
@@ -242,6 +243,18 @@ def test_what_arrives_before_the_end_of_a_session_counts(end: bytes, reason: str
     assert outcomes(batch.failures) == {0: Throttled}
     assert batch.unconfirmed == {2, 3}
     assert reason in str(ANSWERS.of(raised.value, "there"))
+
+
+@pytest.mark.parametrize(("qos", "confirmed"), [(0, 0), (1, 1)])
+def test_what_arrived_before_a_write_fails_counts(qos: int, confirmed: int) -> None:
+    ours, brokers = socket.socketpair()
+    with ours, brokers:
+        brokers.sendall((PUBACK + b"\x00\x01") * confirmed + b"\xe0\x01\x97")
+        brokers.close()
+        batch = batch_of(40)
+        with pytest.raises(Refused, match="quota exceeded"):
+            batch.send(Client(DeadlineSocket(ours), 10), qos, soon())
+    assert batch.unconfirmed == set(range(confirmed, 40))
 
 
 def frames(*parts: tuple[int, bytes]) -> bytes:

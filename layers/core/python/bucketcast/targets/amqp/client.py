@@ -166,6 +166,7 @@ class Client:
             self._socket.send(data, deadline)
         except OSError:
             self._usable = False
+            self._handle_received()  # what came before it has confirms, and may say why
             raise
 
     def _read(self, deadline: float | None = None) -> Any:

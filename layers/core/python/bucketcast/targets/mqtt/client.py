@@ -1,6 +1,7 @@
 """A session with a broker, without an MQTT library: see docs/adr/0013."""
 
 import contextlib
+import ssl
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -84,7 +85,10 @@ class Client:
         return usable and not self._received and not self._socket.has_input
 
     def write(self, data: bytes, deadline: float) -> None:
-        self._socket.send(data, deadline)
+        """Send packets; that the connection is closed only shows when their answers are read."""
+        # What the broker sent before it closed it comes first: confirmations, and its reason.
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            self._socket.send(data, deadline)
         self._used, self._used_at = time.monotonic(), time.time()
 
     def read(self, deadline: float) -> Iterator[tuple[int, bytes]]:
