@@ -103,6 +103,15 @@ def test_after_a_pause_everything_is_sent() -> None:
 # While it does not answer
 
 
+def test_a_large_message_that_waits_again_is_hidden_for_longer_the_more_do() -> None:
+    bench = silent_bench()
+    bench.queue.depth = 2 * 10_800
+    waits = message("1", [f"{n}" for n in range(500)], failed(since=NOW - TERM_MS // 2), receives=2)
+    outcome = bench(waits, message("small", "a"))
+    assert (outcome.stay, outcome.waiting, len(bench.queue.sent)) == (["1"], 501, 1)
+    assert 1_440 <= bench.queue.pauses[waits.receipt] <= 2_160
+
+
 @pytest.mark.parametrize(("depth", "left"), [(None, 900.0), (1, COUNTED_SECONDS - 1)])
 def test_where_it_is_not_known_how_many_wait_none_is_hidden(depth: int | None, left: float) -> None:
     bench = silent_bench()

@@ -94,6 +94,16 @@ def test_compressing_never_makes_a_message_larger() -> None:
     assert same(unpack(packed.body)[0], made[0])
 
 
+def test_events_that_do_not_compress_are_split_in_order() -> None:
+    records = [msgspec.Raw(noise(60_000 + n)) for n in range(40)]
+    made = [Delivery("rule", event(f"k{n}", stored=each)) for n, each in enumerate(records)]
+    packed = list(pack(made))
+    assert max(len(each.body.encode()) for each in packed) <= MAX_BYTES
+    found = [one for each in packed for one in unpack(each.body)]
+    assert all(map(same, found, made))
+    assert len(found) == 40
+
+
 @pytest.mark.parametrize("index", [0, 3, 6])
 def test_an_event_that_fits_in_no_message_is_named_by_its_index(index: int) -> None:
     made = deliveries(7)
