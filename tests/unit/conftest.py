@@ -53,6 +53,9 @@ def mocked_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(S3NotificationEvent, "is_event_valid", lambda _: True)
     no_mappings = property(lambda _: {}, lambda *_: None)
     monkeypatch.setattr(Queue, "lambda_event_source_mappings", no_mappings, raising=False)
+    # moto walks through the set, which another thread may change meanwhile.
+    groups = property(lambda queue: {each.group_id for each in [*queue._pending_messages]} - {None})
+    monkeypatch.setattr(Queue, "pending_message_groups", groups)
     # Nothing here uses `requests`, for which moto would make a thousand answers a test.
     monkeypatch.setattr("moto.core.models.RESPONSES_METHODS", [])
     with mock_aws():
