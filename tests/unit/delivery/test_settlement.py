@@ -15,6 +15,7 @@ from tests.unit.delivery.bench import (
     PLAIN,
     SENT,
     Bench,
+    counts,
     everything,
     failed,
     keys_in,
@@ -68,6 +69,11 @@ def test_failed_and_untried_events_wait_apart(order: int) -> None:
 def test_a_foreign_pause_of_years_is_not_kept() -> None:
     bench = Bench()
     assert bench(message("1", "a", History(not_before=NOW + 1_000 * DAY_MS))).delivered == 1
+
+
+def test_once_a_redriven_event_is_tried_once() -> None:
+    bench = Bench(everything(BUSY), Policy(once=True))
+    assert counts(bench(message("1", "a", History(redriven=True)))) == (0, 0, 1)
 
 
 def test_reason_that_is_sent_again_is_one_that_sqs_takes() -> None:
