@@ -36,10 +36,18 @@ PARTS: Final = {
     "e2e": (*PYTEST, "tests/e2e", "--ignore", "tests/e2e/own_stack"),
     # One process computes all of a simulation, so that it begins early and beside the others.
     "unit-simulation": (*PYTEST, "tests/unit/simulation"),
-    "unit": (*PYTEST, "tests/unit", "--ignore", "tests/unit/simulation"),
+    "unit": (
+        *PYTEST,
+        "tests/unit",
+        "--ignore",
+        "tests/unit/simulation",
+        "--ignore",
+        "tests/unit/limits",
+    ),
     "deploys": (*PYTEST, "tests/e2e/own_stack"),
     "glue-4.1": (*PYTEST, "tests/glue"),
     "infra": (*PYTEST, "tests/infra"),
+    "unit-limits": (*PYTEST, "tests/unit/limits"),
     **contract("elasticsearch"),
     # All but what is marked is our logic, not Spark's.
     "glue-3.5": ("-m", "tests.environment", SPARK, *PYTEST, "tests/glue", "-m", "both_sparks"),

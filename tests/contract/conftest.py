@@ -67,6 +67,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kind", choices=servers.kinds(), help="only this kind's contract tests")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """kafka-python, which only reads here, leaves a socket to the collector as it closes."""
+    if chosen(config) == ["kafka"]:
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
+
+
 def chosen(config: pytest.Config) -> list[str]:
     only = config.getoption("--kind", None)
     return [only] if only else servers.kinds()

@@ -26,8 +26,9 @@ def test_metrics_are_drawn_for_a_period(
         metric: Any = {"MetricName": "EventsDelivered", "Dimensions": dimensions, "Value": number}
         metric["Timestamp"] = time.time() - ago
         aws.cloudwatch.put_metric_data(Namespace="Bucketcast", MetricData=[metric])
-    page = site.get(f"{TARGET}?period={period}").text
-    assert CHART.findall(page) == [f"Delivered: from 0 to 6, at most {highest}"]
+    (chart,) = CHART.findall(site.get(f"{TARGET}?period={period}").text)
+    # Of an hour the last is 0 if a minute begins between the call and the page.
+    assert re.fullmatch(f"Delivered: from 0 to [06], at most {highest}", chart)
 
 
 def test_what_waits_is_what_was_counted_last(site: Site, aws: MotoAws) -> None:
