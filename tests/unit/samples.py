@@ -116,6 +116,18 @@ def message(*records: Mapping[str, Any]) -> str:
     return json.dumps({"Records": records or (record(),)})
 
 
+def kinds_of(failures: Mapping[int, Exception]) -> dict[int, type[Exception]]:
+    """The classes of failures, by the indexes of their events."""
+    return {index: type(error) for index, error in failures.items()}
+
+
+def depth(sqs: Any, url: str, which: str = "") -> int:
+    """How many messages can be received at once, or are `Delayed` or `NotVisible`."""
+    name = f"ApproximateNumberOfMessages{which}"
+    answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
+    return int(answer["Attributes"][name])
+
+
 def received(sqs: Any, url: str, *, wait: int = 0) -> list[dict[str, Any]]:
     """All that can be received within `wait` seconds, with its attributes as plain texts."""
     found: list[dict[str, Any]] = []

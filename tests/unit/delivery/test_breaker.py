@@ -1,6 +1,7 @@
 """A target that does not answer: what is sent to it, and where all else waits."""
 
 import time
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -9,10 +10,7 @@ import pytest
 from bucketcast.delivery.breaker import Breaker, BreakerState, LocalStore, Outage
 from bucketcast.delivery.messages import Message
 from bucketcast.delivery.policy import History, Policy
-from bucketcast.errors import (
-    DeliveryError,
-    NotConnected,
-)
+from bucketcast.errors import DeliveryError, NotConnected
 from bucketcast.limits import COUNTED_SECONDS, LONGEST_OUTAGE_PAUSE_SECONDS, TERM_MS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
@@ -32,20 +30,11 @@ PAUSED = "the target is paused since 2027-01-15 08:00:00 UTC"
 NEWER = Message("newer", "receipt of newer", '{"v": 2, "events": []}', SENT, 1)
 
 
-class Clock:
-    """Seconds since 1970, which only a test moves."""
-
-    def __init__(self) -> None:
-        self.now = NOW / 1_000
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(time, "time", made)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Seconds since 1970, which only a test moves."""
+    made = SimpleNamespace(now=NOW / 1_000)
+    monkeypatch.setattr(time, "time", lambda: made.now)
     return made
 
 
@@ -133,7 +122,7 @@ def test_in_order_waiting_messages_stay(policy: Policy) -> None:
 # The probe
 
 
-def test_one_event_alone_finds_out_whether_it_answers(clock: Clock) -> None:
+def test_one_event_alone_finds_out_whether_it_answers(clock: SimpleNamespace) -> None:
     bench = silent_bench()
     clock.now += 1
     outcome = bench(message("1", "abc"), message("2", "de"))
@@ -143,7 +132,9 @@ def test_one_event_alone_finds_out_whether_it_answers(clock: Clock) -> None:
     assert sum(map(len, bench.queue.back)) == 5
 
 
-def test_an_event_that_the_target_hangs_on_does_not_block_the_others(clock: Clock) -> None:
+def test_an_event_that_the_target_hangs_on_does_not_block_the_others(
+    clock: SimpleNamespace,
+) -> None:
     bench = silent_bench()
     bench.target.answer = lambda keys: (
         dict.fromkeys(range(len(keys)), SILENT) if "a" in keys else {}
@@ -189,7 +180,7 @@ def test_changed_settings_are_tried_at_once() -> None:
     assert Breaker(store, "new").begin_batch(lambda: 25.0) is BreakerState.OPEN
 
 
-def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:
+def test_a_cached_answer_is_read_again_after_a_second(clock: SimpleNamespace) -> None:
     store = LocalStore()
     breaker = Breaker(store)
     assert breaker.begin_batch(lambda: 25.0) is BreakerState.CLOSED

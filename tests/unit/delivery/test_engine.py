@@ -10,14 +10,7 @@ from bucketcast.delivery.messages import Batch, Item, Result
 from bucketcast.delivery.policy import Policy
 from bucketcast.delivery.sender import Absent
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.errors import (
-    BreakerOpen,
-    DeliveryError,
-    OutOfTime,
-    Paused,
-    Waiting,
-    name_of,
-)
+from bucketcast.errors import BreakerOpen, DeliveryError, OutOfTime, Paused, Waiting, name_of
 from bucketcast.limits import FIRST_HEARTBEAT_SECONDS
 from tests.unit.delivery.bench import (
     AT_ITS_END,
@@ -117,11 +110,8 @@ def test_progress_is_reported_per_chunk() -> None:
     done = [outcomes.delivered.get(1, ()) for outcomes in seen]
     assert [[event.key for event in events] for events in done] == [["b"], ["c"], []]
     failed = [outcomes.retried.get(("answer", "busy"), ()) for outcomes in seen]
-    assert [[(one.event.key, one.number) for one in tries] for tries in failed] == [
-        [("a", 1)],
-        [],
-        [],
-    ]
+    numbers = [[(one.event.key, one.number) for one in tries] for tries in failed]
+    assert numbers == [[("a", 1)], [], []]
 
 
 def test_ten_thousand_messages_that_wait_become_a_few() -> None:

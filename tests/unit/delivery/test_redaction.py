@@ -117,9 +117,7 @@ def test_a_long_text_keeps_its_beginning_and_its_hint() -> None:
     assert shorten("x" * LONGEST) == "x" * LONGEST
 
 
-def test_unexpected_error_is_logged_without_the_key(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_unexpected_error_is_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
     def answer(keys: list[str]) -> dict[int, DeliveryError]:
         raise KeyError(keys[0])
 

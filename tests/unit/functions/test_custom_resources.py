@@ -34,15 +34,15 @@ from tests.unit.moto_aws import (
 from tests.unit.samples import lambda_context
 
 apply: Any = custom_bucket.apply  # the tests hand in fakes
-OTHERS = {
-    "TopicConfigurations": [
-        {
-            "Id": "theirs",
-            "TopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:t",
-            "Events": ["s3:ObjectRestore:*"],
-        }
-    ]
-}
+
+
+def theirs(event: str) -> dict[str, Any]:
+    """Return a notification configuration of somebody else's, for this event."""
+    entry = {"Id": "theirs", "TopicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:t", "Events": [event]}
+    return {"TopicConfigurations": [entry]}
+
+
+OTHERS = theirs("s3:x")
 LETS_S3 = (
     '{"Statement": {"Effect": "Allow", "Action": "sqs:Send*", "Resource": "*", '
     '"Principal": {"Service": "s3.amazonaws.com"}}}'
@@ -94,13 +94,12 @@ def no_sleep(_: float) -> None:
 
 
 def test_create_adds_our_entry_and_delete_removes_it(s3: Any, put: Mock) -> None:
-    other = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
-    notify("uploads", **other)
+    notify("uploads", **OTHERS)
     apply(request("Create", properties()), s3, sleep=no_sleep)
     assert notification("uploads")["QueueConfigurations"] == [ENTRY]
     assert put.call_args.kwargs["ExpectedBucketOwner"] == ACCOUNT
     apply(request("Delete", properties()), s3, sleep=no_sleep)
-    assert notification("uploads") == other
+    assert notification("uploads") == OTHERS
     # A destination of somebody else that is gone must not keep our entry in.
     assert put.call_args.kwargs["SkipDestinationValidation"] is True
 
@@ -177,7 +176,7 @@ def test_a_destination_of_another_entry_that_is_gone_blocks_no_deploy(  # noqa: 
     sqs = MagicMock()
     sqs.get_queue_attributes.return_value = {"Attributes": {"Policy": policy}}
     clients = {"sqs": sqs}.__getitem__
-    notify("uploads", **{kind: [{**each[0], "Events": ["s3:x"]}] for kind, each in others.items()})
+    notify("uploads", **others)
 
     def refuse(**words: Any) -> Any:
         if words["SkipDestinationValidation"]:
@@ -262,8 +261,7 @@ def test_s3_tries_a_new_key_of_the_queue_once_it_is_in_effect(
     *,
     validated: bool,
 ) -> None:
-    theirs = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
-    notify("uploads", **theirs, QueueConfigurations=[ENTRY])
+    notify("uploads", **OTHERS, QueueConfigurations=[ENTRY])
     stored = notification("uploads")
     put.reset_mock()
     pauses = list[float]()
@@ -370,7 +368,7 @@ def test_success_is_answered(function: Any, answers: Answers) -> None:
 
 @pytest.mark.usefixtures("put")
 def test_failure_is_answered_with_its_reason(function: Any, answers: Answers) -> None:
-    notify("uploads", **OTHERS)
+    notify("uploads", **theirs("s3:ObjectRestore:*"))
     function.handler(event(answers, "Update", PhysicalResourceId="uploads/older"), CONTEXT)
     (answer,) = answers.taken
     assert answer["Status"] == "FAILED"

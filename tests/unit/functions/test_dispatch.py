@@ -35,6 +35,7 @@ from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
 from tests.awslambda.function import variables_of
+from tests.unit.moto_aws import TABLE
 from tests.unit.samples import RELEASED, TIME, event, lambda_context, received, sqs_record
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Dispatch:
         )
         self.settings = {"endpoint": "https://example.org/hook", "auth_token": "secret:hook#token"}
         self.module = module
-        self.kind: type[Fake] = Fake
+        self.more: dict[str, str] = {}
 
     @property
     def environ(self) -> dict[str, str]:
@@ -84,10 +85,11 @@ class Dispatch:
             "BUCKETCAST_SETTINGS": json.dumps(self.settings),
             "BUCKETCAST_QUEUE_URL": self.own,
             "BUCKETCAST_DEAD_QUEUE_URL": self.dead,
+            **self.more,
         }
 
     def handler(self) -> Handler:
-        made: Handler = self.module.build(self.environ, lambda _: self.kind)
+        made: Handler = self.module.build(self.environ, lambda _: Fake)
         return made
 
     def __call__(self, *messages: str) -> list[str]:
@@ -119,6 +121,16 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
         monkeypatch.setenv(name, text)
     module = import_module("functions.dispatch.handler")
     return Dispatch(module, sqs)
+
+
+@pytest.fixture
+def counting(
+    dispatch: Dispatch, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
+) -> Dispatch:
+    """It has the state table, too."""
+    monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
+    dispatch.more = {"BUCKETCAST_STATE_TABLE": state_table}
+    return dispatch
 
 
 def test_failed_events_go_back_or_are_dead_lettered(dispatch: Dispatch) -> None:
@@ -233,38 +245,34 @@ def test_outcome_and_latency_are_measured_by_target(
     ids=lambda error: f"{name_of(error)}{error.may_be_settings}",
 )
 def test_target_that_takes_nothing_is_not_online(
-    dispatch: Dispatch,
-    dynamodb: Any,
-    state_table: str,
-    error: DeliveryError,
+    counting: Dispatch, dynamodb: Any, error: DeliveryError
 ) -> None:
     Fake.errors = dict.fromkeys("abcd", error)
     event = invocation(body("a", "b"), body("c"), body("d"))
-    found, last = condition_after(event, dispatch, dynamodb, state_table)
+    found, last = condition_after(event, counting, dynamodb)
     assert (found.state, last.taken, last.reason) == ("failing", 0, str(error))
 
 
 def test_target_whose_function_ends_with_every_batch_is_not_online(
-    dispatch: Dispatch, dynamodb: Any, state_table: str
+    counting: Dispatch, dynamodb: Any
 ) -> None:
     event = invocation(body("a"), body("b", "c"), body("new"))
     for record in event["Records"][:2]:
         record["attributes"]["ApproximateReceiveCount"] = "4"
-    found, last = condition_after(event, dispatch, dynamodb, state_table)
+    found, last = condition_after(event, counting, dynamodb)
     assert found == Condition("failing", last.failure)
     assert (Fake.sent, last.reason, last.left) == ([], NO_ANSWER, last.oldest)
 
 
 def condition_after(
-    event: Mapping[str, Any], dispatch: Dispatch, dynamodb: Any, state_table: str
+    event: Mapping[str, Any], dispatch: Dispatch, dynamodb: Any
 ) -> tuple[Condition, Last]:
     """Return the target's condition after a call, and what is stored of it."""
-    environ = dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}
-    dispatch.module.build(environ, lambda _: dispatch.kind)(event, lambda_context())
+    dispatch.handler()(event, lambda_context())
     target = DeployedTarget(ARN, "webhook", "primary", "f", dispatch.own, dispatch.dead)
     health = Health(online=True, waiting=4, dead=0)
-    last = Counters(state_table, lambda: dynamodb).read_last()[ARN]
-    outage = Breakers(state_table, lambda: dynamodb).read().get(ARN)
+    last = Counters(TABLE, lambda: dynamodb).read_last()[ARN]
+    outage = Breakers(TABLE, lambda: dynamodb).read().get(ARN)
     return condition(target, health, outage, last), last
 
 
@@ -311,16 +319,11 @@ def test_secret_fetched_again_is_used(dispatch: Dispatch) -> None:
     assert Fake.sent == [("hunter2", ["a"]), ("new", ["b"])]
 
 
-def test_a_batch_is_counted_where_there_is_a_table(
-    dispatch: Dispatch, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
+def test_a_batch_is_counted_where_there_is_a_table(counting: Dispatch, dynamodb: Any) -> None:
     Fake.errors = {"b": Rejected("too long"), "c": Retryable("busy")}
-    handler = dispatch.module.build(
-        dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
-    )
+    handler = counting.handler()
     handler(invocation(body("a", "b"), body("c")), lambda_context())
-    counters = Counters(state_table, lambda: dynamodb)
+    counters = Counters(TABLE, lambda: dynamodb)
     assert counters.read() == {ARN: Counts(sent=1, failed=1, dead=1)}
     handler(invocation(body("d")), lambda_context(get_remaining_time_in_millis=lambda: 500))
     assert counters.read()[ARN].sent == 1, "a killed function would send it again"
@@ -328,21 +331,15 @@ def test_a_batch_is_counted_where_there_is_a_table(
     assert counters.read()[ARN].sent == 3
 
 
-def test_a_pause_is_seen_and_obeyed(
-    dispatch: Dispatch, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
-    breakers = Breakers(state_table, lambda: dynamodb)
-    handler = dispatch.module.build(
-        dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
-    )
+def test_a_pause_is_seen_and_obeyed(counting: Dispatch, dynamodb: Any) -> None:
+    handler = counting.handler()
     request = {"pause": True, "target": ARN}
     assert handler(request, lambda_context()) == {"paused": False}
-    breakers.pause(ARN, round(time.time() * 1_000))
+    Breakers(TABLE, lambda: dynamodb).pause(ARN, round(time.time() * 1_000))
     assert handler(request, lambda_context()) == {"paused": True}
     assert handler(invocation(body("a")), lambda_context()) == {"batchItemFailures": []}
     assert Fake.sent == []
-    (waiting,) = received(dispatch.sqs, dispatch.own, wait=10)
+    (waiting,) = received(counting.sqs, counting.own, wait=10)
     assert "paused since" in History.read(waiting["texts"][ATTRIBUTE]).reason
 
 

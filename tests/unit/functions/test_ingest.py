@@ -23,7 +23,8 @@ from bucketcast.rules import Rule
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.state.rules import Rules
-from tests.unit.samples import lambda_context, message, received, record, sqs_record
+from tests.unit.moto_aws import TABLE as STATE_TABLE
+from tests.unit.samples import depth, lambda_context, message, received, record, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -45,7 +46,6 @@ class Ingest:
     rules: Rules
     sqs: "SQSClient"
     urls: dict[str, str]
-    s3: "S3Client"
 
     def __call__(self, *bodies: str) -> list[str]:
         """Return the ids of the messages to be seen again, which are their indexes."""
@@ -78,11 +78,7 @@ class Ingest:
         return found
 
     def any_waiting(self) -> bool:
-        names: Any = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
-        attributes = self.sqs.get_queue_attributes(
-            QueueUrl=self.urls["ingress"], AttributeNames=names
-        )
-        return any(int(text) for text in attributes["Attributes"].values())
+        return any(depth(self.sqs, self.urls["ingress"], which) for which in ("", "Delayed"))
 
     def dead(self) -> list[dict[str, Any]]:
         return received(self.sqs, self.urls["ingress-dead"])
@@ -108,19 +104,26 @@ def ingest(
     s3.create_bucket(Bucket="uploads")
     names = ("ingress", "ingress-dead", "webhook-primary", "postgres-_")
     urls = {name: sqs.create_queue(QueueName=f"Bucketcast-{name}")["QueueUrl"] for name in names}
+    facts = ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]})
+    handler = build(monkeypatch, urls["ingress"], facts, HOOK, TABLE, LOST)
+    return Ingest(handler, Rules(state_table, dynamodb), sqs, urls)
+
+
+def build(patch: pytest.MonkeyPatch, ingress: str, facts: ObjectFacts, *targets: str) -> Handler:
+    """Build the handler as Lambda does, with its queues beside this one."""
     environ = {
-        "BUCKETCAST_STATE_TABLE": state_table,
-        "BUCKETCAST_TARGET_QUEUES": urls["ingress"].removesuffix("ingress") + "*",
-        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
-        "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
-        "BUCKETCAST_TARGETS": DeployedTargets.of((HOOK, TABLE, LOST)).to_text(),
+        "BUCKETCAST_STATE_TABLE": STATE_TABLE,
+        "BUCKETCAST_TARGET_QUEUES": ingress.removesuffix("ingress") + "*",
+        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{ingress}-dead",
+        "BUCKETCAST_OBJECT_FACTS": facts.to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of(targets).to_text(),
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
         "POWERTOOLS_SERVICE_NAME": "ingest",
     }
-    for name, text in environ.items():
-        monkeypatch.setenv(name, text)
-    module = import_module("functions.ingest.handler")
-    return Ingest(module.build(environ), Rules(state_table, dynamodb), sqs, urls, s3)
+    for name, text in environ.items():  # the module builds a handler when it is imported
+        patch.setenv(name, text)
+    handler: Handler = import_module("functions.ingest.handler").build(environ)
+    return handler
 
 
 def test_broken_message_is_dead_lettered_with_its_reason(ingest: Ingest) -> None:
@@ -146,11 +149,8 @@ def test_counts_are_written_for_cloudwatch(
     lines = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
     (counts,) = map(json.loads, lines)
     assert counts["target"] == "ingress"
-    assert (counts["EventsReceived"], counts["EventsMatched"], counts["MessagesBroken"]) == (
-        2,
-        1,
-        1,
-    )
+    names = ("EventsReceived", "EventsMatched", "MessagesBroken")
+    assert [counts[name] for name in names] == [2, 1, 1]
 
 
 def test_silent_s3_leaves_time_to_send_other_events(

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,13 +12,14 @@ from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.event import Event
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.settings.environment import ANY_BUCKET, DeployedTargets, ObjectFacts
+from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.shapes.ceph import writer
 from bucketcast.state.rules import Rules
 from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.topics import DesiredTopic
 from tests.contract.oracle import visible
 from tests.unit.dynamic_targets.account import Account
+from tests.unit.functions.test_ingest import build
 from tests.unit.ingest.versioned_bucket import VersionedBucket
 from tests.unit.moto_aws import DYNAMIC, REGION
 from tests.unit.samples import lambda_context, message, received, record, sqs_record
@@ -62,18 +62,7 @@ class Stack:
         self.rules.add(Rule(bucket="uploads", arn=to.plain, events=EVENTS, conditions=conditions))
 
     def handler(self, facts: ObjectFacts = FACTS) -> Callable[..., None]:
-        environ = {
-            "BUCKETCAST_STATE_TABLE": self.account.table_name,
-            "BUCKETCAST_TARGET_QUEUES": self.urls["Bucketcast-ingress"][:-7] + "*",
-            "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.urls["Bucketcast-ingress-dead"],
-            "BUCKETCAST_OBJECT_FACTS": facts.to_text(),
-            "BUCKETCAST_TARGETS": DeployedTargets.of((HOOK.arn, MIRROR.arn)).to_text(),
-            "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
-            "POWERTOOLS_SERVICE_NAME": "ingest",
-        }
-        for name, text in environ.items():  # the module builds a handler when it is imported
-            self._patch.setenv(name, text)
-        handle = import_module("functions.ingest.handler").build(environ)
+        handle = build(self._patch, self.urls["Bucketcast-ingress"], facts, HOOK.arn, MIRROR.arn)
 
         def call(*bodies: str) -> None:
             records = [sqs_record(body, number=number) for number, body in enumerate(bodies)]

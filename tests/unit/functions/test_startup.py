@@ -11,7 +11,7 @@ from bucketcast.delivery.policy import ATTRIBUTE, History
 from bucketcast.delivery.queue_names import ONCE
 from bucketcast.limits import MESSAGE_BYTES, REASON_CHARACTERS
 from functions import startup
-from tests.unit.samples import lambda_context, received, sqs_record
+from tests.unit.samples import depth, lambda_context, received, sqs_record
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -57,9 +57,7 @@ class Broken:
             return self.handler({"Records": [record]}, lambda_context())
 
     def count(self, which: str) -> int:
-        name: Any = f"ApproximateNumberOfMessages{which}"
-        answer = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])
-        return int(answer["Attributes"][name])
+        return depth(self.sqs, self.url, which)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.unit.dynamic_targets.account import Account
 from tests.unit.functions.test_dispatch import Fake, invocation
 from tests.unit.functions.test_dynamic import webhooks_environ
 from tests.unit.moto_aws import DYNAMIC, REGION
-from tests.unit.samples import event, lambda_context, received
+from tests.unit.samples import depth, event, lambda_context, received
 
 SHARED = "Bucketcast-dynamic-webhook-once"
 URL = {"push-endpoint": "https://example.org/hook"}
@@ -44,12 +44,14 @@ class Stack:
         self.handler = self.build()
         self.topics = account.topics()
 
-    def put(self, name: str, **given: str) -> Topic:
-        values = {key.replace("_", "-"): text for key, text in given.items()}
-        arn = TopicArn(REGION, "acme", name)
-        return self.topics.put(
-            arn, lambda *_: DesiredTopic("ann", parse_attributes({**URL, **values}))
-        )
+    def put(self, name: str, attributes: Mapping[str, str] = URL) -> Topic:
+        desired = DesiredTopic("ann", parse_attributes(attributes))
+        return self.topics.put(TopicArn(REGION, "acme", name), lambda *_: desired)
+
+    def fanout(self, end: str = "") -> Fanout:
+        """Ingest's way to the queues of topics."""
+        queues, known = f"{DYNAMIC.queues}/Bucketcast-*{end}", self.account.destination_cache()
+        return Fanout(queues, self.account.sqs, deployed=lambda _: False, dynamic_queue=known.queue)
 
     def __call__(
         self,
@@ -66,13 +68,11 @@ class Stack:
         ]
         for n, record in enumerate(records):
             record |= {"messageId": str(n), "receiptHandle": f"receipt {n}"}
-        call = {"Records": records}
-        for record in call["Records"]:
             record["eventSourceARN"] = DYNAMIC.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
         left = chain([seconds], repeat(seconds if then is None else then))
         context = lambda_context(get_remaining_time_in_millis=lambda: 1_000 * next(left))
-        answer = self.handler(call, context)
+        answer = self.handler({"Records": records}, context)
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
     def counts(self) -> dict[str, Counts]:
@@ -93,16 +93,14 @@ def body(arn: str, *keys: str) -> tuple[str, str]:
 
 
 def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
-    kept, once = stack.put("kept", persistent="true"), stack.put("once")
+    kept, once = stack.put("kept", {**URL, "persistent": "true"}), stack.put("once")
     book = stack.account.destination_cache()
     assert (book.queue(Destination.of(kept.arn)) or "").startswith(
         f"Bucketcast-dynamic-topic-{kept.id}-"
     )
     assert book.queue(TopicArn("default", "acme", "once")) == SHARED
     assert book.queue(TopicArn(REGION, "acme", "never")) is None
-    stack.topics.put(
-        TopicArn(REGION, "acme", "silent"), lambda *_: DesiredTopic("ann", parse_attributes({}))
-    )
+    stack.put("silent", {})
     book.begin()
     assert book.queue(TopicArn(REGION, "acme", "silent")) is None
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
@@ -119,14 +117,8 @@ def routed(key: str, history: History = NEW) -> Item:
 
 def test_events_redriven_to_ingest_have_no_limits_of_their_topic(stack: Stack) -> None:
     topic = stack.put("once")
-    fanout = Fanout(
-        f"{DYNAMIC.queues}/Bucketcast-*",
-        stack.account.sqs,
-        deployed=lambda _: False,
-        dynamic_queue=stack.account.destination_cache().queue,
-    )
     box = [routed("a"), routed("b", History(redriven=True)), routed("c")]
-    assert not [*fanout.send({Destination.of(topic.arn): box}, lambda: 60.0)]
+    assert not [*stack.fanout().send({Destination.of(topic.arn): box}, lambda: 60.0)]
     marks = {
         each.event.key: History.read(one["texts"][ATTRIBUTE]).redriven
         for one in received(stack.account.sqs, DYNAMIC.url(SHARED))
@@ -137,13 +129,7 @@ def test_events_redriven_to_ingest_have_no_limits_of_their_topic(stack: Stack) -
 
 def test_a_message_names_its_topic(stack: Stack) -> None:
     topic, gone = stack.put("once"), TopicArn(REGION, "acme", "gone")
-    fanout = Fanout(
-        f"{DYNAMIC.queues}/Bucketcast-*.fifo",
-        stack.account.sqs,
-        deployed=lambda _: False,
-        dynamic_queue=stack.account.destination_cache().queue,
-    )
-    box = [routed("a")]
+    fanout, box = stack.fanout(".fifo"), [routed("a")]
     assert not [*fanout.send({Destination.of(topic.arn): box, gone: box}, lambda: 60.0)]
     (message,) = received(stack.account.sqs, DYNAMIC.url(SHARED))
     (delivery,) = unpack(message["Body"])
@@ -153,7 +139,7 @@ def test_a_message_names_its_topic(stack: Stack) -> None:
 
 
 def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
-    first = stack.put("first", push_endpoint="https://a:b@example.org/1")
+    first = stack.put("first", {"push-endpoint": "https://a:b@example.org/1"})
     second = stack.put("second")
     assert stack(body(first.arn, "x", "y"), body(second.arn, "z"), body(first.arn, "v")) == []
     assert [sent for sent in Fake.sent if sent[0]] == [
@@ -273,35 +259,18 @@ def test_untried_events_are_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPat
         refusing.setattr(stack.handler._table, "topic", denied)
         assert stack(body(topic.arn, "x"), receives=3) == []
     assert stack.counts() == {}
-    assert depth(stack) == "1"
+    assert depth(stack.account.sqs, DYNAMIC.url(SHARED), "Delayed") == 1
     assert stack(body(topic.arn, "x")) == []
     assert Fake.sent == [("", ["x"])]
 
 
-def depth(stack: Stack) -> str:
-    """How many messages wait in the shared queue, with a delay."""
-    counted = "ApproximateNumberOfMessagesDelayed"
-    found = stack.account.sqs.get_queue_attributes(
-        QueueUrl=DYNAMIC.url(SHARED), AttributeNames=[counted]
-    )
-    return str(found["Attributes"][counted])
-
-
-def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
-    """A persistent topic with these limits, and its queue."""
-    given = parse_attributes({**URL, "persistent": "true", **limits})
-    topic = stack.topics.put(
-        TopicArn(REGION, "acme", "kept"), lambda *_: DesiredTopic("ann", given)
-    )
+def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
+    limits = {"max_retries": "1", "retry_sleep_duration": "0"}
+    topic = stack.put("kept", {**URL, "persistent": "true", **limits})
     queue = stack.account.destination_cache().queue(Destination.of(topic.arn))
     assert queue
     stack.account.fill(queue)  # moto calls no function for it from now on
     received(stack.account.sqs, DYNAMIC.url(queue))
-    return topic, queue
-
-
-def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
-    topic, queue = with_queue(stack, {"max_retries": "1", "retry_sleep_duration": "0"})
     Fake.errors = {"x": Retryable("busy")}
     assert stack(body(topic.arn, "x", "y"), queue=queue) == []
     (again,) = received(stack.account.sqs, DYNAMIC.url(queue), wait=3)

@@ -73,9 +73,7 @@ def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
     return [[each.event.key for each in unpack(found["Body"])] for found in messages]
 
 
-def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
-    sqs: "SQSClient",
-) -> None:
+def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
     made = [Delivery(rule, event("a"), named=rule != "id") for rule in ("one", "two", "id", "one")]
     assert send(fanout(sqs, ".fifo"), HOOK, [*map(of, made)]) == []

@@ -44,11 +44,8 @@ def test_a_removal_concerns_one_version_or_all(
     removal: Event, version: str, sequencer: str
 ) -> None:
     (entry,) = fold([removal])
-    assert (entry.register, entry.version, entry.sequencer) == (
-        Register.REMOVAL,
-        version,
-        sequencer,
-    )
+    found = (entry.register, entry.version, entry.sequencer)
+    assert found == (Register.REMOVAL, version, sequencer)
 
 
 @pytest.mark.parametrize("sequencer", ["", "1"])

@@ -192,19 +192,13 @@ def test_the_state_of_a_key_does_not_grow_with_its_versions() -> None:
     store = Store()
     sizes = set()
     for at in range(301, 501, 2):
-        put, removal = (
-            event(PUT, at, version_id=f"v{at}"),
-            event(DELETE, at + 1, version_id=f"v{at - 4}"),
-        )
+        put = event(PUT, at, version_id=f"v{at}")
+        removal = event(DELETE, at + 1, version_id=f"v{at - 4}")
         deliver_at_once(store, [[put, removal]], random.Random(at))  # noqa: S311 - a shuffle
         sizes.add(len(store.documents[ANY].source))
     assert len(sizes) == 1
-    assert {
-        len(parse_guard(document.source).versions) for document in store.documents.values()
-    } == {
-        0,
-        1,
-    }
+    versions = {len(parse_guard(each.source).versions) for each in store.documents.values()}
+    assert versions == {0, 1}
     last = event(DELETE, 300, version_id="v499")
     deliver_at_once(store, [[last]], random.Random(1))  # noqa: S311 - a shuffle
     assert store.row() == {}

@@ -26,47 +26,32 @@ from bucketcast.targets.redis.client import login
 from tests.unit.moto_aws import DYNAMIC
 
 HERE = "eu-west-1:111122223333"
-RDS = {
-    "host": "db.example",
-    "table": "t",
-    "auth": "iam",
-    "iam_resource": f"arn:aws:rds-db:{HERE}:dbuser:db-ABC/bucketcast",
-}
-REDIS = {
-    "address": "cache.example",
-    "key": "k",
-    "tls": "on",
-    "user": "bucketcast",
-    "auth": "iam",
-    "iam_resource": f"arn:aws:elasticache:{HERE}:replicationgroup:events",
-}
-SEARCH = {
-    "url": "https://search.example",
-    "index": "events",
-    "auth": "iam",
-    "iam_resource": f"arn:aws:es:{HERE}:domain/events",
-}
-KAFKA = {
-    "brokers": "b-1.example:9098",
-    "topic": "events",
-    "tls": "on",
-    "auth": "iam",
-    "iam_resource": f"arn:aws:kafka:{HERE}:cluster/events/0123-1",
-}
-IOT = {
-    "broker": "wss://abc-ats.iot.eu-west-1.amazonaws.com/mqtt",
-    "topic": "bucketevents",
-    "qos": "1",
-    "auth": "iam",
-    "iam_resource": f"arn:aws:iot:{HERE}:topic/bucketevents",
-}
+BROKER = "wss://abc-ats.iot.eu-west-1.amazonaws.com/mqtt"
+
+
+def by_iam(resource: str, **others: str) -> dict[str, str]:
+    """Return settings of a login to a resource of AWS's."""
+    return {"auth": "iam", "iam_resource": f"arn:aws:{resource}", **others}
+
+
+RDS = by_iam(f"rds-db:{HERE}:dbuser:db-ABC/bucketcast", host="db.example", table="t")
 RIGHT: dict[str, dict[str, str]] = {
     "postgres": RDS,
     "mysql": RDS,
-    "redis": REDIS,
-    "elasticsearch": SEARCH,
-    "kafka": KAFKA,
-    "mqtt": IOT,
+    "redis": by_iam(
+        f"elasticache:{HERE}:replicationgroup:events",
+        address="cache.example",
+        key="k",
+        tls="on",
+        user="bucketcast",
+    ),
+    "elasticsearch": by_iam(
+        f"es:{HERE}:domain/events", url="https://search.example", index="events"
+    ),
+    "kafka": by_iam(
+        f"kafka:{HERE}:cluster/events/0123-1", brokers="b-1.example:9098", topic="events", tls="on"
+    ),
+    "mqtt": by_iam(f"iot:{HERE}:topic/bucketevents", broker=BROKER, topic="bucketevents", qos="1"),
 }
 
 
@@ -98,10 +83,15 @@ def verify_time(date: str) -> None:
     assert abs(datetime.now(UTC) - signed_at) < timedelta(minutes=5)
 
 
-def errors(kind: str, **changed: str) -> list[tuple[str, str]]:
-    target = targets.load(kind)
+def settings(kind: str, **changed: str) -> Any:
+    """Return valid settings, but for what is changed; what is "" is left out."""
     options = {key: value for key, value in {**RIGHT[kind], **changed}.items() if value}
-    return [(key, problem) for key, problem, _ in target.check(read(target.Settings, options))]
+    return read(targets.load(kind).Settings, options)
+
+
+def errors(kind: str, **changed: str) -> list[tuple[str, str]]:
+    found = targets.load(kind).check(settings(kind, **changed))
+    return [(key, problem) for key, problem, _ in found]
 
 
 @pytest.mark.parametrize("kind", RIGHT)
@@ -167,13 +157,13 @@ def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
 
 
 def test_a_database_login_is_for_one_user_at_one_address() -> None:
-    settings: Any = read(targets.load("postgres").Settings, RDS)
-    token = database.password(settings, "db.example", 5432, "bucketcast")
+    rds = settings("postgres")
+    token = database.password(rds, "db.example", 5432, "bucketcast")
     verify(token, "rds-db", "db.example:5432")
     query = dict(parse_qsl(urlsplit(f"https://{token}").query))
     assert (query["Action"], query["DBUser"]) == ("connect", "bucketcast")
     with pytest.raises(NotAuthorized, match="user is not the one of iam_resource, bucketcast"):
-        database.password(settings, "db.example", 5432, "root")
+        database.password(rds, "db.example", 5432, "root")
 
 
 @pytest.mark.parametrize(
@@ -192,24 +182,20 @@ def test_a_whole_login_with_a_password_is_refused(
     kind: str, key: str, login: str, without: str
 ) -> None:
     target = targets.load(kind)
-    base = {name: value for name, value in RDS.items() if name != "host"}
     with (
-        target(read(target.Settings, {**base, key: login, "port": "1"})) as opened,
+        target(settings(kind, host="", port="1", **{key: login})) as opened,
         pytest.raises(NotAuthorized, match=f"{key} holds a password beside auth = iam") as refused,
     ):
         opened.login()
     assert "s3cret" not in str(refused.value)
-    settings: Any = read(target.Settings, {**base, key: without})
-    with target(settings) as opened, pytest.raises(NotConnected):  # there is no server
+    alone = settings(kind, host="", **{key: without})
+    with target(alone) as opened, pytest.raises(NotConnected):  # there is no server
         opened.login()
 
 
 @pytest.mark.parametrize("string", ["dbname=d", "host=a,b", "host=a port=1,2"])
 def test_a_database_login_is_for_one_host(string: str) -> None:
-    target = targets.load("postgres")
-    settings = {"connection_string": string, "host": ""}
-    settings = {key: value for key, value in {**RDS, **settings}.items() if value}
-    opened = target(read(target.Settings, settings))
+    opened = targets.load("postgres")(settings("postgres", connection_string=string, host=""))
     with opened, pytest.raises(NotAuthorized, match="auth = iam signs the name of one host"):
         opened.login()
 
@@ -227,8 +213,7 @@ def test_a_database_login_is_for_one_host(string: str) -> None:
     ],
 )
 def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[str, str]) -> None:
-    settings: Any = read(targets.load("redis").Settings, {**REDIS, "iam_resource": resource})
-    user, token = login(settings).values()
+    user, token = login(settings("redis", iam_resource=resource)).values()
     assert token
     verify(token, service, "events")
     query = dict(parse_qsl(urlsplit(f"https://{token}").query))
@@ -238,8 +223,7 @@ def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[s
 
 
 def test_a_cluster_login_is_a_signed_url_followed_by_the_clients_name() -> None:
-    settings: Any = read(targets.load("kafka").Settings, KAFKA)
-    token, _ = TokenProvider(settings)()
+    token, _ = TokenProvider(settings("kafka"))()
     url = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
     signed_url, agent, _ = url.partition("&User-Agent=")
     assert "=" not in token
@@ -249,9 +233,8 @@ def test_a_cluster_login_is_a_signed_url_followed_by_the_clients_name() -> None:
 
 
 def test_a_websockets_signature_does_not_cover_the_session_token() -> None:
-    settings: Any = read(targets.load("mqtt").Settings, IOT)
     host = "abc-ats.iot.eu-west-1.amazonaws.com"
-    path = signed_path(settings, address.parse(IOT["broker"]))
+    path = signed_path(settings("mqtt"), address.parse(BROKER))
     signed_part, session, token = path.partition("&X-Amz-Security-Token=")
     assert session
     assert token == "session-s3cret"
@@ -260,8 +243,9 @@ def test_a_websockets_signature_does_not_cover_the_session_token() -> None:
 
 @pytest.mark.parametrize("body", [None, b'{"index":{}}\n'])
 def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> None:
-    settings: Any = read(targets.load("elasticsearch").Settings, SEARCH)
-    headers = Client(settings, 1.0).headers("POST", "/_bulk?filter_path=items", body)
+    headers = Client(settings("elasticsearch"), 1.0).headers(
+        "POST", "/_bulk?filter_path=items", body
+    )
     assert headers
     lower = {name.lower(): to_sign for name, to_sign in headers.items()}
     verify_time(lower["x-amz-date"])
@@ -281,14 +265,12 @@ def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> No
 def test_without_credentials_no_login_is_attempted(monkeypatch: pytest.MonkeyPatch) -> None:
     session = SimpleNamespace(get_credentials=lambda: None)
     monkeypatch.setattr(iam_login, "_session", lambda: session)
-    settings: Any = read(targets.load("postgres").Settings, RDS)
     with pytest.raises(NotAuthorized, match="no AWS credentials to sign the login with"):
-        database.password(settings, "db.example", 5432, "bucketcast")
+        database.password(settings("postgres"), "db.example", 5432, "bucketcast")
 
 
 def test_a_token_expires_with_the_credentials_that_signed_it(credentials: Any) -> None:
-    settings: Any = read(targets.load("kafka").Settings, KAFKA)
-    tokens = TokenProvider(settings)
+    tokens = TokenProvider(settings("kafka"))
     assert tokens.expired
     tokens()
     assert not tokens.expired

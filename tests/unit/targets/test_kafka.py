@@ -29,19 +29,11 @@ LOGIN = KafkaError(
 )
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    fake = Clock()
-    monkeypatch.setattr(time, "monotonic", fake)
-    return fake
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    made = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(time, "monotonic", lambda: made.now)
+    return made
 
 
 @pytest.fixture
@@ -51,13 +43,15 @@ def brokers() -> BrokerHealth:
     )
 
 
-def test_one_of_several_brokers_may_be_down(brokers: BrokerHealth, clock: Clock) -> None:
+def test_one_of_several_brokers_may_be_down(brokers: BrokerHealth, clock: SimpleNamespace) -> None:
     brokers.record(REFUSED)
     clock.now += 60
     assert not brokers.should_give_up
 
 
-def test_brokers_that_are_all_down_are_given_up_soon(brokers: BrokerHealth, clock: Clock) -> None:
+def test_brokers_that_are_all_down_are_given_up_soon(
+    brokers: BrokerHealth, clock: SimpleNamespace
+) -> None:
     for error in (REFUSED, ALL_DOWN):
         brokers.record(error)
     assert not brokers.should_give_up, "the name may have another address"
@@ -69,7 +63,9 @@ def test_brokers_that_are_all_down_are_given_up_soon(brokers: BrokerHealth, cloc
     )
 
 
-def test_end_of_an_idle_connection_is_no_failure(brokers: BrokerHealth, clock: Clock) -> None:
+def test_end_of_an_idle_connection_is_no_failure(
+    brokers: BrokerHealth, clock: SimpleNamespace
+) -> None:
     brokers.reset()
     for error in (CLOSED, ALL_DOWN):
         brokers.record(error)
@@ -81,7 +77,9 @@ def test_end_of_an_idle_connection_is_no_failure(brokers: BrokerHealth, clock: C
     assert brokers.should_give_up
 
 
-def test_answer_of_a_broker_resets_the_health(brokers: BrokerHealth, clock: Clock) -> None:
+def test_answer_of_a_broker_resets_the_health(
+    brokers: BrokerHealth, clock: SimpleNamespace
+) -> None:
     for error in (REFUSED, ALL_DOWN):
         brokers.record(error)
     clock.now += 60

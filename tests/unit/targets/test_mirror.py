@@ -13,7 +13,7 @@ from bucketcast.event import Event
 from bucketcast.limits import LONGEST_LIFE_DAYS
 from bucketcast.targets.base import Failures
 from bucketcast.targets.base.mirror import SWEEP_EVERY, SWEEP_LIMIT, Mirror
-from tests.unit.samples import event
+from tests.unit.samples import event, kinds_of
 
 
 def at(days: float) -> str:
@@ -129,11 +129,7 @@ def test_what_happened_before_a_mirror_remembers_is_refused_whenever_it_comes(ro
     rows.failures = {1: Retryable("busy")}
     failures = rows.send(batch)
     assert rows.calls[0] == [each.key for each in batch if each.time == YOUNG]
-    assert {index: type(error) for index, error in failures.items()} == {
-        0: Rejected,
-        2: Rejected,
-        3: Retryable,
-    }
+    assert kinds_of(failures) == {0: Rejected, 2: Rejected, 3: Retryable}
     assert str(failures[0]) == (
         f"it is of {OLD}, and a mirror takes nothing older than 90 days: bucketcast reconcile "
         "finds and repairs what is missing"

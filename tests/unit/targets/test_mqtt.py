@@ -11,7 +11,7 @@ import pytest
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection
 
-from bucketcast.errors import DeliveryError, NotAuthorized, Retryable, Throttled
+from bucketcast.errors import NotAuthorized, Retryable, Throttled
 from bucketcast.event import Event
 from bucketcast.settings.types import Secret
 from bucketcast.shapes import minio
@@ -23,7 +23,7 @@ from bucketcast.targets.mqtt.batch import Batch
 from bucketcast.targets.mqtt.client import Client, Limits, Refused
 from bucketcast.targets.mqtt.protocol import Login, Malformed
 from bucketcast.targets.mqtt.websocket import WebSocket, upgrade
-from tests.unit.samples import event
+from tests.unit.samples import event, kinds_of
 
 SOON = 60.0
 PUBACK, PUBREC, PUBCOMP = b"\x40\x02", b"\x50\x02", b"\x70\x02"
@@ -158,23 +158,19 @@ def connection(*answers: bytes, in_flight: int = 20, packet: int = protocol.LARG
     return client
 
 
-def outcomes(failures: dict[int, DeliveryError]) -> dict[int, type[DeliveryError]]:
-    return {index: type(error) for index, error in failures.items()}
-
-
 def test_qos_2_is_confirmed_by_the_last_step_only() -> None:
     batch = batch_of(3)
     connected = ScriptedSocket(PUBREC + b"\x00\x01" + b"\x50\x03\x00\x02\x87", PUBREC + b"\x00\x03")
     with pytest.raises(ConnectionError):
         batch.send(Client(connected, 10), 1, soon())
     assert batch.unconfirmed == {0, 2}
-    assert outcomes(batch.failures) == {1: NotAuthorized}
+    assert kinds_of(batch.failures) == {1: NotAuthorized}
     assert connected.sent.endswith(b"\x62\x02\x00\x01\x62\x02\x00\x03")
     batch = batch_of(2)
     answers = PUBREC + b"\x00\x01" + PUBCOMP + b"\x00\x01" + b"\x70\x03\x00\x02\x92"
     batch.send(connection(answers), 1, soon())
     assert batch.unconfirmed == set()
-    assert outcomes(batch.failures) == {1: Retryable}, "an id that the broker does not know"
+    assert kinds_of(batch.failures) == {1: Retryable}, "an id that the broker does not know"
 
 
 def test_slow_broker_gets_pings() -> None:
@@ -240,7 +236,7 @@ def test_what_arrives_before_the_end_of_a_session_counts(end: bytes, reason: str
     answers = b"\x40\x03\x00\x01\x97" + PUBACK + b"\x00\x02" + end
     with pytest.raises((Refused, Malformed)) as raised:
         batch.send(connection(answers, in_flight=3), 1, soon())
-    assert outcomes(batch.failures) == {0: Throttled}
+    assert kinds_of(batch.failures) == {0: Throttled}
     assert batch.unconfirmed == {2, 3}
     assert reason in str(ANSWERS.of(raised.value, "there"))
 

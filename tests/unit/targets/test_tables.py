@@ -18,7 +18,7 @@ from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.sockets import LibraryConnection
 from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.mysql import Target as Mysql
-from tests.unit.samples import LATELY, event
+from tests.unit.samples import LATELY, event, kinds_of
 
 BATCH = ["bad", "b", "c", "bad too"]
 
@@ -91,12 +91,7 @@ def test_no_transaction_begins_after_the_time_for_the_batch(table: Table) -> Non
     """Events that were not tried are retried; the failures found before stay."""
     table.seconds = table.timeout / 3 + 1  # to connect, and until the rows are refused
     failures = table.send([event(key, time=LATELY) for key in BATCH])
-    assert {index: type(error) for index, error in failures.items()} == {
-        0: Rejected,
-        1: Retryable,
-        2: Retryable,
-        3: Retryable,
-    }
+    assert kinds_of(failures) == {0: Rejected, 1: Retryable, 2: Retryable, 3: Retryable}
     assert table.written == [BATCH, BATCH[:2], BATCH[:1]]
     assert table.now <= table.max_send_seconds
 
@@ -111,11 +106,7 @@ def test_a_connection_lost_while_a_batch_is_split_ends_the_attempts(table: Table
 def test_events_whose_rows_are_locked_fail_alone(table: Table) -> None:
     batch = ["a", "locked", "bad", "b", "locked too"]
     failures = table.send([event(key, time=LATELY) for key in batch])
-    assert {index: type(error) for index, error in failures.items()} == {
-        1: Retryable,
-        2: Rejected,
-        4: Retryable,
-    }
+    assert kinds_of(failures) == {1: Retryable, 2: Rejected, 4: Retryable}
     assert str(failures[1]) == "another session has locked its row for 3 s"
     assert table.written[:2] == [batch, ["a", "bad", "b"]], "the others are written at once"
     table.written.clear()

@@ -146,9 +146,7 @@ def test_more_that_an_endpoint_allows_later_are_found() -> None:
 
 
 @pytest.mark.parametrize("at_once", [16, 100, 300])
-def test_an_endpoint_that_slows_down_under_load_is_kept_busy(
-    at_once: int,
-) -> None:
+def test_an_endpoint_that_slows_down_under_load_is_kept_busy(at_once: int) -> None:
     run = Run(Endpoint(0.05, at_once)).send(20_000)
     assert run.rate(20_000) > 0.9 * at_once / 0.05
     assert max(run.limits[-20_000:]) <= 2.5 * at_once

@@ -15,7 +15,7 @@ from bucketcast.delivery.queue import Depth, Outgoing, Queue
 from bucketcast.dlq.aws import queues, reader
 from bucketcast.dlq.command import move as move_command
 from tests.unit.moto_aws import MotoAws
-from tests.unit.samples import event, received
+from tests.unit.samples import depth, event, received
 
 ARN = "arn:minio:sqs::primary:webhook"
 OTHER = "arn:minio:sqs::main:postgresql"
@@ -91,6 +91,4 @@ def keys(aws: MotoAws, queue: str) -> list[str]:
 
 def count(aws: MotoAws, queue: str) -> int:
     """How many messages can be received at once."""
-    names: Any = ["ApproximateNumberOfMessages"]
-    answer = aws.sqs.get_queue_attributes(QueueUrl=aws.queue(queue), AttributeNames=names)
-    return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+    return depth(aws.sqs, aws.queue(queue))

@@ -73,11 +73,8 @@ def test_head_and_tags_become_fields_of_the_event(bucket: "S3Client") -> None:
     city = CREATED["Metadata"]["city"]
     assert enriched.metadata == {"x-amz-meta-team": "red", "x-amz-meta-city": city}
     assert enriched.tags == [("class", "public"), ("b", "=")]
-    assert (enriched.content_type, enriched.storage_class, enriched.size) == (
-        "image/png",
-        "STANDARD",
-        1,
-    )
+    found = (enriched.content_type, enriched.storage_class, enriched.size)
+    assert found == ("image/png", "STANDARD", 1)
     assert enriched.record == made.record
 
 
