@@ -71,7 +71,11 @@ def _fits_a_call(request: Mapping[str, str]) -> bool:
 _ENTRIES: Final = "[NotificationConfiguration.*[?Events][]]"
 _ITEMS: Final = "[Item, TransactItems[].*.Item[]][]"
 _KEYS: Final = "[Key, Item, TransactItems[].*.[Key, Item][]][].*.S"
-_SENT: Final = "[MessageBody, Entries[].MessageBody][]"
+_MESSAGES: Final = "[@, Entries[]][]"
+_ATTRIBUTES: Final = f"{_MESSAGES}.MessageAttributes"
+_SENT: Final = f"{_MESSAGES}.[MessageBody, MessageAttributes.*.StringValue][][]"
+_ORDER: Final = f"{_MESSAGES}.[MessageGroupId, MessageDeduplicationId][]"
+_NAME: Final = r"(?!(?i:aws|amazon)\.)(?=.{1,256}$)[\w-]+(\.[\w-]+)*"
 _FILTERS, _SQS = "Configuring event notifications using object key name filtering", "SQS quotas"
 RULES: Final[tuple[Rule, ...]] = (
     (f"s3:{PUT}", _FILTERS, f"{_ENTRIES}[].Filter.Key.FilterRules[].Value", _like(_ENCODED)),
@@ -80,14 +84,19 @@ RULES: Final[tuple[Rule, ...]] = (
     (f"s3:{PUT}", "FIFO queues", f"{_ENTRIES}[].QueueArn", lambda arn: arn[-5:] != ".fifo"),
     ("s3:*", "Bucket naming rules", "[Bucket]", _like(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")),
     ("s3:*", "Naming objects", "[Key, Delete.Objects[].Key][]", _up_to(1_024)),
-    ("sqs:*Batch", _SQS, "[Entries]", lambda entries: len(entries) <= 10),
+    ("sqs:*Batch", _SQS, "[Entries]", lambda entries: 0 < len(entries) <= 10),
+    ("sqs:*Batch", _SQS, "Entries[].Id", _like(r"[\w-]{1,80}")),
     ("sqs:*Batch", _SQS, "[Entries[].Id]", lambda ids: len(ids) == len({*ids})),
     ("sqs:*Batch", _SQS, "[Entries[].[MessageBody, MessageAttributes]]", _up_to(_MIB)),
     ("sqs:SendMessage", _SQS, "[[MessageBody, MessageAttributes]]", _up_to(_MIB)),
     ("sqs:*", _SQS, _SENT, _like("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+")),
+    ("sqs:*", _SQS, _ORDER, _like("[!-~]{1,128}")),
+    ("sqs:*", _SQS, _ATTRIBUTES, lambda attributes: len(attributes) <= 10),
+    ("sqs:*", _SQS, f"{_ATTRIBUTES} | [].keys(@)[]", _like(_NAME)),
+    ("sqs:*", _SQS, f"{_ATTRIBUTES}.*.DataType[]", _like(r"(String|Number|Binary)(\..+)?")),
     ("sqs:*", _SQS, "[QueueName]", _like(r"[\w-]{1,75}(\.fifo|[\w-]{0,5})")),
-    ("sqs:*", _SQS, "[@, Entries[]][].DelaySeconds", lambda seconds: seconds <= 900),
-    ("sqs:*", _SQS, "[@, Entries[]][].VisibilityTimeout", lambda seconds: seconds <= 43_200),
+    ("sqs:*", _SQS, f"{_MESSAGES}.DelaySeconds", lambda seconds: seconds <= 900),
+    ("sqs:*", _SQS, f"{_MESSAGES}.VisibilityTimeout", lambda seconds: seconds <= 43_200),
     ("dynamodb:*", "Quotas in DynamoDB", _ITEMS, _up_to(400 << 10)),
     ("dynamodb:*", "Quotas in DynamoDB", f"[{_ITEMS}]", _up_to(4 * _MIB)),
     ("dynamodb:*", "Quotas in DynamoDB", _KEYS, bool),

@@ -30,9 +30,15 @@ def put(*entries: tuple[str, str, str], name: str = "uploads") -> dict[str, Any]
     return {"Bucket": name, "NotificationConfiguration": both}
 
 
-def send(*bodies: str) -> dict[str, Any]:
-    entries = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(bodies)]
+def send(*bodies: str, **more: Any) -> dict[str, Any]:
+    entries = [{"Id": str(at), "MessageBody": body, **more} for at, body in enumerate(bodies)]
     return {"QueueUrl": "http://sqs/ingress", "Entries": entries}
+
+
+def told(*names: str, **value: str) -> dict[str, Any]:
+    """A message with attributes."""
+    text = {"DataType": "String", "StringValue": "text"} | value
+    return send("a", MessageAttributes=dict.fromkeys(names, text))
 
 
 def update(expression: str) -> dict[str, Any]:
@@ -53,6 +59,17 @@ def update(expression: str) -> dict[str, Any]:
         ("sqs:SendMessageBatch", send("x" * (1 << 20), "x"), "SQS quotas"),
         ("sqs:SendMessageBatch", send("a\0"), "SQS quotas"),
         ("sqs:SendMessageBatch", send(*"abcdefghijk"), "SQS quotas"),
+        ("sqs:SendMessageBatch", send(), "SQS quotas"),
+        ("sqs:SendMessageBatch", send("a", Id="a.b"), "SQS quotas"),
+        ("sqs:SendMessageBatch", send("a", MessageGroupId="!~"), ""),
+        ("sqs:SendMessageBatch", send("a", MessageGroupId="a b"), "SQS quotas"),
+        ("sqs:SendMessageBatch", send("a", MessageDeduplicationId="t" * 129), "SQS quotas"),
+        ("sqs:SendMessageBatch", told(*"abcdefghij"), ""),
+        ("sqs:SendMessageBatch", told(*"abcdefghijk"), "SQS quotas"),
+        ("sqs:SendMessageBatch", told("AWS.a"), "SQS quotas"),
+        ("sqs:SendMessageBatch", told("a", DataType="Text"), "SQS quotas"),
+        ("sqs:SendMessageBatch", told("a", StringValue=""), "SQS quotas"),
+        ("sqs:SendMessage", {"MessageBody": "a", "MessageGroupId": "a b"}, "SQS quotas"),
         ("sqs:CreateQueue", {"QueueName": "a.b"}, "SQS quotas"),
         ("dynamodb:UpdateItem", update("SET n = :one"), ""),
         ("dynamodb:UpdateItem", update("SET n = :two"), "Expressions"),

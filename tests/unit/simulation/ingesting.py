@@ -48,16 +48,10 @@ class Ingesting:
         self._end = end
         add = self.simulation.sqs.add
         self.dead = add(SimulatedQueue("sqs/B-ingress-dead"))
-        self.ingress = add(
-            SimulatedQueue(
-                "sqs/B-ingress",
-                visibility=TIMEOUT + 30,
-                dead=self.dead,
-            )
-        )
+        self.ingress = add(SimulatedQueue("sqs/B-ingress", visibility=TIMEOUT + 30, dead=self.dead))
         self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))
         self.table = add(SimulatedQueue(f"sqs/B-postgres-_{end}"))
-        self.gone = add(SimulatedQueue(f"sqs/B-redis-gone{end}", denied=True))
+        self.gone = add(SimulatedQueue(f"sqs/B-redis-gone{end}", refuses="AccessDenied"))
         self.simulation.functions.append(
             Function(
                 self.ingress,

@@ -42,16 +42,15 @@ class SimulatedQueue:
     """One queue.
 
     What SQS itself took out of it lies in `dropped` and `moved`, whatever was sent in `arrived`.
+    Each call is refused with the code `refuses`, if there is one.
     """
 
     name: str
     visibility: float = 6 * MINUTE
     dead: "SimulatedQueue | None" = None
-    max_receives: int = MAX_RECEIVES
     retention: float = RETENTION
     in_flight_limit: int = IN_FLIGHT_LIMIT
-    denied: bool = False
-    broken: bool = False
+    refuses: str = ""
     dropped: list[Kept] = field(default_factory=list)
     moved: list[Kept] = field(default_factory=list)
     tokens: dict[str, float] = field(default_factory=dict)

@@ -9,29 +9,42 @@ It keeps what decides whether an event survives for weeks:
 * nothing is received while as many are in flight as SQS allows;
 * a FIFO queue gives a group's messages in order, none while one of them is in flight, and takes a
   token that it has seen within five minutes without keeping the message;
-* a call that breaks SQS's rules is refused as SQS would, and written down;
+* a call with too few or too many entries, or too long ones, or too long a delay, is refused and
+  written down;
 * what is redriven from a dead-letter queue is a new message with the old body and attributes.
 
-It is there for its clock alone: whatever needs no weeks is tested elsewhere, with another SQS.
+It is there for its clock alone: whatever needs no weeks is tested elsewhere, with another SQS, and
+by the rules for calls in `tests/e2e/request_rules.py`.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partialmethod
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.unit.simulation import sqs_rules
-from tests.unit.simulation.simulated_queue import DAY, HOUR, MINUTE, Kept, SimulatedQueue
-from tests.unit.simulation.sqs_rules import MAX_VISIBILITY, Entry, Refusal
+from tests.unit.simulation.simulated_queue import (
+    DAY,
+    HOUR,
+    MAX_RECEIVES,
+    MINUTE,
+    Kept,
+    SimulatedQueue,
+)
 
+MAX_ENTRIES = 10
+MAX_BYTES = 1_048_576
+MAX_DELAY = 15 * MINUTE
+MAX_VISIBILITY = 12 * HOUR
 DEDUPLICATION = 5 * MINUTE
 BILLED_BYTES = 65_536
 PAYLOAD_BYTES = 6 * 1_048_576
 """Of a call of Lambda: a batch is closed that has more."""
 Record = dict[str, Any]
+Entry = Mapping[str, Any]
 
 
 class QueueDoesNotExistError(ClientError):
@@ -63,30 +76,6 @@ class SimulatedSqs:
 
     # What boto3's client does
 
-    def send_message_batch(
-        self,
-        *,
-        QueueUrl: str,  # noqa: N803
-        Entries: Sequence[Entry],  # noqa: N803
-    ) -> dict[str, Any]:
-        return self._batch("SendMessageBatch", QueueUrl, Entries, self._send)
-
-    def change_message_visibility_batch(
-        self,
-        *,
-        QueueUrl: str,  # noqa: N803
-        Entries: Sequence[Entry],  # noqa: N803
-    ) -> dict[str, Any]:
-        return self._batch("ChangeMessageVisibilityBatch", QueueUrl, Entries, self._change)
-
-    def delete_message_batch(
-        self,
-        *,
-        QueueUrl: str,  # noqa: N803
-        Entries: Sequence[Entry],  # noqa: N803
-    ) -> dict[str, Any]:
-        return self._batch("DeleteMessageBatch", QueueUrl, Entries, self._delete)
-
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Any) -> Any:  # noqa: N803
         self.requests["GetQueueAttributes", QueueUrl] += 1
         counted = len(self._reached(QueueUrl, "GetQueueAttributes").messages)
@@ -96,7 +85,7 @@ class SimulatedSqs:
         """What the last of many calls comes to that keep messages in flight: it was made `at`."""
         if self.trouble("ChangeMessageVisibilityBatch"):
             return
-        calls = -(-len(seconds) // sqs_rules.MAX_ENTRIES)
+        calls = -(-len(seconds) // MAX_ENTRIES)
         self.requests["ChangeMessageVisibilityBatch", queue.name] += calls
         for receipt, wait in seconds.items():
             one = queue.by_receipt(receipt)
@@ -106,89 +95,92 @@ class SimulatedSqs:
     def _batch(
         self,
         operation: str,
-        url: str,
-        entries: Sequence[Entry],
-        act: Callable[[SimulatedQueue, Entry], Refusal | None],
+        act: "Callable[[SimulatedSqs, SimulatedQueue, Entry], str]",
+        *,
+        QueueUrl: str,  # noqa: N803 - boto3's name
+        Entries: Sequence[Entry],  # noqa: N803 - boto3's name
     ) -> dict[str, Any]:
+        """Do something with each entry: `act` returns why it is refused, "" if it is not."""
         error = self.trouble(operation)
         if error:
             raise error
-        queue = self._reached(url, operation)
-        wrong = sqs_rules.of_batch(entries)
-        if wrong:
-            raise _error(operation, *self._refused(operation, wrong))
-        units = sum(map(sqs_rules.size, entries)) // BILLED_BYTES
-        self.requests[operation, url] += 1 + units
-        taken, failed = [], []
-        for entry in entries:
-            refusal = act(queue, entry)
-            if refusal is None:
-                taken.append({"Id": entry["Id"]})
-                continue
-            code, reason = refusal
-            failed.append({"Id": entry["Id"], "Code": code, "Message": reason, "SenderFault": True})
-        return {"Successful": taken} | ({"Failed": failed} if failed else {})
+        queue = self._reached(QueueUrl, operation)
+        size = sum(map(_size, Entries))
+        if not 0 < len(Entries) <= MAX_ENTRIES or size > MAX_BYTES:
+            told = self._refused(operation, f"{len(Entries)} entries, {size} bytes")
+            raise _error(operation, "AWS.SimpleQueueService.BatchRequestTooLong", told)
+        self.requests[operation, QueueUrl] += 1 + size // BILLED_BYTES
+        refusals = {entry["Id"]: act(self, queue, entry) for entry in Entries}
+        failure = {"Code": "InvalidParameterValue", "SenderFault": True}
+        return {
+            "Successful": [{"Id": id_} for id_, reason in refusals.items() if not reason],
+            "Failed": [
+                {"Id": id_, "Message": reason, **failure}
+                for id_, reason in refusals.items()
+                if reason
+            ],
+        }
 
     def _reached(self, url: str, operation: str) -> SimulatedQueue:
         queue = self.queues.get(url)
         if queue is None:
             code = "AWS.SimpleQueueService.NonExistentQueue"
             raise QueueDoesNotExistError({"Error": {"Code": code, "Message": url}}, operation)
-        if queue.denied:
-            raise _error(operation, "AccessDenied", url)
-        if queue.broken:
-            raise _error(operation, "InternalError", url)
+        if queue.refuses:
+            raise _error(operation, queue.refuses, url)
         return queue
 
-    def _refused(self, operation: str, refusal: Refusal) -> Refusal:
-        self.refused.append(f"{operation}: {refusal[0]}: {refusal[1]}")
-        return refusal
+    def _refused(self, operation: str, reason: str) -> str:
+        self.refused.append(f"{operation}: {reason}")
+        return reason
 
-    def _send(self, queue: SimulatedQueue, entry: Entry) -> Refusal | None:
-        refusal = sqs_rules.of_message(entry, fifo=queue.fifo)
-        if refusal:
-            return self._refused("SendMessageBatch", refusal)
-        now = self._clock()
+    def _send(self, queue: SimulatedQueue, entry: Entry) -> str:
+        now, delay = self._clock(), entry.get("DelaySeconds", 0)
+        if not 0 <= delay <= (0 if queue.fifo else MAX_DELAY):
+            return self._refused("SendMessageBatch", f"DelaySeconds {delay}")
         if queue.fifo:
             token = entry["MessageDeduplicationId"]
             if now - queue.tokens.get(token, -DEDUPLICATION) < DEDUPLICATION:
-                return None
+                return ""
             queue.tokens[token] = now
         made = Kept(
             entry["MessageBody"],
             entry.get("MessageAttributes", {}),
             now,
-            now + entry.get("DelaySeconds", 0),
-            entry.get("MessageGroupId", ""),
+            now + delay,
+            entry["MessageGroupId"] if queue.fifo else "",
         )
         queue.arrived.append(made)
         self._add(queue, made)
-        return None
+        return ""
 
-    def _change(self, queue: SimulatedQueue, entry: Entry) -> Refusal | None:
+    def _change(self, queue: SimulatedQueue, entry: Entry) -> str:
         seconds, now = entry["VisibilityTimeout"], self._clock()
         one = queue.by_receipt(entry["ReceiptHandle"])
         queue.in_flight(now)
         if not 0 <= seconds <= MAX_VISIBILITY:
-            wrong = ("InvalidParameterValue", f"VisibilityTimeout {seconds}")
-            return self._refused("ChangeMessageVisibilityBatch", wrong)
+            return self._refused("ChangeMessageVisibilityBatch", f"VisibilityTimeout {seconds}")
         if one is None or not one.in_flight:
-            return "InvalidParameterValue", "not in flight, or the receipt handle has expired"
+            return "not in flight, or the receipt handle has expired"
         if now + seconds > one.received + MAX_VISIBILITY:
-            return "InvalidParameterValue", "12 hours after it was received are all"
+            return "12 hours after it was received are all"
         self._hide(queue, one, now + seconds)
-        return None
+        return ""
 
-    def _delete(self, queue: SimulatedQueue, entry: Entry) -> Refusal | None:
+    def _delete(self, queue: SimulatedQueue, entry: Entry) -> str:
         """Delete by receipt; a message that was received again meanwhile stays, without a word."""
         one, now = queue.by_receipt(entry["ReceiptHandle"]), self._clock()
         queue.in_flight(now)
         if queue.fifo and one is not None and not one.in_flight:
-            return "InvalidParameterValue", "the receipt handle has expired"
+            return "the receipt handle has expired"
         if one is not None:
             queue.remove(one)
             self.wake(queue, now)
-        return None
+        return ""
+
+    send_message_batch = partialmethod(_batch, "SendMessageBatch", _send)
+    change_message_visibility_batch = partialmethod(_batch, "ChangeMessageVisibilityBatch", _change)
+    delete_message_batch = partialmethod(_batch, "DeleteMessageBatch", _delete)
 
     # What Lambda's poller does
 
@@ -206,22 +198,22 @@ class SimulatedSqs:
             one = next(messages, None)
             if one is None:
                 break
-            if one.receives >= queue.max_receives and queue.dead is not None:
+            if one.receives >= MAX_RECEIVES and queue.dead is not None:
                 self._move(queue, one)
                 continue
             one.receives += 1
             self._hide(queue, one, now + queue.visibility)
             payload += len(one.body)
             found.append(_record(one, queue.name))
-        calls = -(-len(found) // sqs_rules.MAX_ENTRIES)
+        calls = -(-len(found) // MAX_ENTRIES)
         self.requests["ReceiveMessage", queue.name] += max(calls, -(-payload // BILLED_BYTES))
         return found
 
     def delete(self, queue: SimulatedQueue, records: Iterable[Record]) -> None:
         """What the poller does with what was processed."""
         receipts = [each["receiptHandle"] for each in records]
-        for start in range(0, len(receipts), sqs_rules.MAX_ENTRIES):
-            part = receipts[start : start + sqs_rules.MAX_ENTRIES]
+        for start in range(0, len(receipts), MAX_ENTRIES):
+            part = receipts[start : start + MAX_ENTRIES]
             entries = [{"Id": str(n), "ReceiptHandle": each} for n, each in enumerate(part)]
             try:
                 self.delete_message_batch(QueueUrl=queue.name, Entries=entries)
@@ -243,6 +235,17 @@ class SimulatedSqs:
             dead.remove(one)
             self._add(to, Kept(one.body, one.attributes, now, now, one.group))
 
+    def check(self, queue: SimulatedQueue) -> None:
+        """All that was sent to a queue was done with, or is dead with a reason of ours."""
+        assert not queue.dropped, "SQS dropped events that were not dead-lettered"
+        assert not queue.moved, "SQS itself moved events to the dead letters"
+        assert not queue.messages, "events still wait"
+        assert not self.refused, "SQS refused what breaks its rules"
+        assert queue.dead
+        for letter in queue.dead.arrived:
+            assert letter.attributes["reason"]["StringValue"]
+            assert letter.attributes["error"]["StringValue"]
+
     def _add(self, queue: SimulatedQueue, one: Kept) -> None:
         queue.add(one)
         self.wake(queue, one.seen)
@@ -262,6 +265,14 @@ class SimulatedSqs:
 
 def _error(operation: str, code: str, reason: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": reason}}, operation)
+
+
+def _size(entry: Entry) -> int:
+    """The bytes that SQS counts and bills; an entry without a body has none."""
+    texts = [entry.get("MessageBody", "")]
+    for name, value in entry.get("MessageAttributes", {}).items():
+        texts += name, value["DataType"], value["StringValue"]
+    return sum(len(text.encode()) for text in texts)
 
 
 def _record(one: Kept, queue: str) -> Record:
@@ -285,4 +296,4 @@ def _record(one: Kept, queue: str) -> Record:
     }
 
 
-__all__ = ["DAY", "DEDUPLICATION", "HOUR", "MINUTE", "SimulatedQueue", "SimulatedSqs"]
+__all__ = ["DAY", "HOUR", "MINUTE", "SimulatedQueue", "SimulatedSqs"]

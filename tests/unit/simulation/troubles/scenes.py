@@ -53,7 +53,6 @@ class Troubled(Delivering):
         self._kind = kind
         self._behaviour = behaviour
         self.kills = kills
-        self.batch_size = 1_000
 
     def connector(self) -> Callable[[bool], base.Target]:
         return lambda _: self._kind(Server(self.target, self._behaviour))
@@ -68,8 +67,7 @@ class Troubled(Delivering):
             for (_, queue), number in self.simulation.sqs.requests.items()
             if queue in (self.queue.name, self.dead.name)
         )
-        used = self.function
-        return dollars(calls=used.calls, seconds=used.seconds, requests=requests)
+        return dollars([self.function], requests)
 
     def dead_by_reason(self) -> Counter[str]:
         return Counter(
