@@ -187,10 +187,6 @@ class Simulation:
         self._steps = Steps(self._step)
         self._running: _Call | _Piece
 
-    @property
-    def calls(self) -> int:
-        return sum(function.calls for function in self.functions)
-
     @contextmanager
     def time(self) -> Iterator[None]:
         """Let the code read this clock."""

@@ -1,7 +1,7 @@
 """The shared queue of topics that are tried once, and their endpoints, on the simulated clock."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -14,21 +14,21 @@ from bucketcast.delivery.messages import message
 from bucketcast.delivery.policy import History, visibility
 from bucketcast.delivery.queue import Outgoing, Queue
 from bucketcast.destination import TopicArn
-from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
-from bucketcast.event import Event
 from bucketcast.limits import ONCE_CONCURRENCY_FACTOR, ONCE_RETENTION_DAYS, TARGET_CONCURRENCY
 from bucketcast.state.items import DynamicTarget, Topic
 from bucketcast.targets import base
-from bucketcast.targets.webhook.settings import WebhookSettings
 from bucketcast.topics.endpoint import push_settings
 from functions.dispatch.batch import Connect, answer, connector
 from functions.dispatch.once import Once
 from tests.unit.samples import event
+from tests.unit.simulation.delivering import Scripted
 from tests.unit.simulation.lambdas import Function, Handler, SideBySide, Simulation
 from tests.unit.simulation.sqs import DAY, SimulatedQueue
+from tests.unit.simulation.troubles.receivers import Answer, webhooks
 
 SHARED = "sqs/Bucketcast-dynamic-webhook-once"
 TIMEOUT = 60
+TROUBLES = {"hangs": Answer.SILENT, "refuses": Answer.DOWN, "login": Answer.LOGIN}
 
 
 class Topics:
@@ -47,7 +47,7 @@ class Topics:
             )
         )
         self.put: dict[str, float] = {}
-        self.got: dict[str, float] = {}
+        self._log = Scripted(self.simulation.clock, (), 1_000)
         self.counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._trouble_ends = trouble_ends
         self._breakers: defaultdict[str, LocalStore] = defaultdict(LocalStore)
@@ -66,64 +66,32 @@ class Topics:
         with patch("functions.dispatch.once.ThreadPoolExecutor", pool):
             self.simulation.run(days=seconds / DAY, actions=actions)
 
+    @property
+    def got(self) -> dict[str, float]:
+        """When events came to their endpoints, by key."""
+        return {name.removesuffix(" r"): at for name, at in self._log.taken_at.items()}
+
     def environment(self) -> Handler:
         table: Any = self
         queue = Queue(self.queue.name, table.simulation.sqs)
-        once = Once(self.kind(), queue, table, _connect, table, table)
+        once = Once(webhooks(self._log, self.behave), queue, table, _connect, table, table)
 
         def handler(call: Mapping[str, Any], context: Any) -> dict[str, Any]:
             return answer(once([*map(message, call["Records"])], context))
 
         return handler
 
-    def is_in_trouble(self, name: str) -> bool:
-        over = self.simulation.clock.since_start >= self._trouble_ends
-        return not (over or name.startswith("well"))
+    def behave(self, name: str) -> Answer:
+        trouble = TROUBLES.get(name.rstrip("0123456789"), Answer.TAKEN)
+        return Answer.TAKEN if self._is_over() else trouble
 
-    def kind(self) -> type[base.Target]:
-        """A webhook whose endpoint answers within a moment, or is in trouble."""
-        topics = self
-
-        class Webhook(base.Target):
-            arn_type = "webhook"
-            Settings = WebhookSettings
-            where = "there"
-
-            @property
-            def max_send_seconds(self) -> float:
-                return 2 * float(self.settings.timeout)
-
-            def send(self, events: Sequence[Event]) -> base.Failures:
-                clock = topics.simulation.clock
-                name = self.settings.endpoint.rpartition("/")[2]
-                if topics.is_in_trouble(name):
-                    fail(self, name)
-                clock.now += 0.05
-                topics.got |= {each.key: clock.now for each in events}
-                return {}
-
-            def probe(self) -> None: ...
-
-            def close(self) -> None: ...
-
-        def fail(self: base.Target, name: str) -> None:
-            clock = topics.simulation.clock
-            match name.rstrip("0123456789"):
-                case "hangs":
-                    clock.now += self.settings.timeout
-                    raise TimedOut("no answer")
-                case "refuses":
-                    raise NotConnected("connection refused")
-                case "login":
-                    clock.now += 0.05
-                    raise NotAuthorized("401")
-
-        return Webhook
+    def _is_over(self) -> bool:
+        return self.simulation.clock.since_start >= self._trouble_ends
 
     # What the state table tells
 
     def topic(self, arn: TopicArn) -> Topic | None:
-        if arn.name.startswith("deleted") and self.is_in_trouble(arn.name):
+        if arn.name.startswith("deleted") and not self._is_over():
             return None
         attributes = {"push-endpoint": f"http://there/{arn.name}"}
         topic = Topic(arn=arn.arn, kind="webhook", id=arn.id, owner="o", attributes=attributes)

@@ -181,22 +181,9 @@ def _cell(when: str, name: str, *, away: bool, spares_pollers: bool = False) -> 
 CELLS = (
     _cell("SQS does not answer", "sqs", away=True),
     _cell("SQS throttles", "sqs", away=False),
-    _cell(
-        "functions cannot reach SQS",
-        "sqs",
-        away=True,
-        spares_pollers=True,
-    ),
-    _cell(
-        "DynamoDB does not answer",
-        "dynamodb",
-        away=True,
-    ),
+    _cell("functions cannot reach SQS", "sqs", away=True, spares_pollers=True),
+    _cell("DynamoDB does not answer", "dynamodb", away=True),
     _cell("DynamoDB throttles", "dynamodb", away=False),
-    _cell(
-        "Secrets Manager does not answer",
-        "secrets",
-        away=True,
-    ),
+    _cell("Secrets Manager does not answer", "secrets", away=True),
     _cell("Secrets Manager throttles", "secrets", away=False),
 )

@@ -11,7 +11,7 @@ from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Condition
 from tests.unit.simulation.ingesting import HOOK, Actions, Reading
 from tests.unit.simulation.sqs import DAY, HOUR, MINUTE
-from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, dollars
+from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, price
 
 PUTS = ("s3:ObjectCreated:*",)
 TAGGED = (Condition(on="tag:x", values=("1",)),)
@@ -84,17 +84,14 @@ def of_a_bucket(
     start = one.simulation.clock.now
     one.run(duration, todo)
     others = one.delays(OTHER)
-    (function,) = one.simulation.functions
-    requests = one.simulation.sqs.requests.total()
-    price = dollars(calls=function.calls, seconds=function.seconds, requests=requests)
-    asked = one.s3.asked[TROUBLED]
+    cost, asked = price(one.simulation), one.s3.asked[TROUBLED]
     one.s3.how.clear()
     one.run(HOUR, {})
     hours = duration / HOUR
     return Seen(
         others,
         tries=0 if how == "well" else asked / hours * 24,
-        dollars=price / hours,
+        dollars=cost / hours,
         dead=Counter(kept.attributes["reason"]["StringValue"] for kept in one.dead.arrived),
         back=max(at for times in one.arrived().values() for at in times) - start - duration,
         faults=tuple(one.faults()),

@@ -2,14 +2,14 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf
 
 from bucketcast.cost.prices import prices
 from bucketcast.limits import MEMORY_MB
-from tests.unit.simulation.lambdas import Delays
+from tests.unit.simulation.lambdas import Delays, Function, Simulation
 from tests.unit.simulation.quiet import quiet
 
 
@@ -86,12 +86,16 @@ def see(cell: Cell) -> Seen:
         return cell.play()
 
 
-def dollars(*, calls: float, seconds: float, requests: float, secrets: float = 0) -> float:
-    """Return the price of function calls, their seconds, requests to SQS and reads of secrets."""
+def price(one: Simulation) -> float:
+    """Return the dollars of all that was done."""
+    return dollars(one.functions, one.sqs.requests.total())
+
+
+def dollars(functions: Sequence[Function], requests: float) -> float:
+    """Return the price of what functions did, and of requests to SQS."""
     used = {
-        "lambda_calls": calls,
-        "lambda_seconds": seconds * MEMORY_MB / 1_024,
+        "lambda_calls": sum(each.calls for each in functions),
+        "lambda_seconds": sum(each.seconds for each in functions) * MEMORY_MB / 1_024,
         "sqs": requests,
-        "secret_reads": secrets,
     }
     return sum(prices().of(name, units) for name, units in used.items())

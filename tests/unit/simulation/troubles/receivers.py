@@ -113,8 +113,8 @@ class Webhook(base.Target):
         Answer.ROW: 404,
     }
 
-    def __init__(self, server: Server) -> None:
-        super().__init__(read(WebhookSettings, {"endpoint": "http://there/hook"}))
+    def __init__(self, server: Server, settings: WebhookSettings | None = None) -> None:
+        super().__init__(settings or read(WebhookSettings, {"endpoint": "http://there/hook"}))
         self._server = server
         self._limiter = Limiter(self.settings.in_flight)
 
@@ -170,6 +170,20 @@ class Webhook(base.Target):
 
     def close(self) -> None:
         self._limiter.restart()
+
+
+def webhooks(log: Scripted, behaviour: Callable[[str], Answer]) -> type[Webhook]:
+    """Return webhooks that behave by the last part of their endpoints."""
+
+    class Hook(Webhook):
+        Settings = WebhookSettings
+        client = "json"
+
+        def __init__(self, settings: WebhookSettings) -> None:
+            name = settings.endpoint.rpartition("/")[2]
+            super().__init__(Server(log, lambda *_: behaviour(name)), settings)
+
+    return Hook
 
 
 def _landed(flying: list[_Flying], now: float) -> Iterator[_Flying]:

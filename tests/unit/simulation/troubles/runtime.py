@@ -16,14 +16,13 @@ from bucketcast.destination import TargetArn
 from bucketcast.limits import TARGET_CONCURRENCY, TIMEOUT_SECONDS
 from bucketcast.settings.environment import DynamicSettings
 from bucketcast.state.items import DynamicTarget
-from bucketcast.targets.webhook.settings import WebhookSettings
 from tests.unit.samples import event
 from tests.unit.simulation.delivering import AHEAD, Scripted
 from tests.unit.simulation.ingesting import Actions
 from tests.unit.simulation.lambdas import Delays, Function, Handler, Simulation
 from tests.unit.simulation.sqs import DAY, HOUR, MINUTE, SimulatedQueue
-from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, dollars
-from tests.unit.simulation.troubles.receivers import Answer, Server, Webhook
+from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, price
+from tests.unit.simulation.troubles.receivers import Answer, webhooks
 
 TARGETS, TROUBLED = 100, 80
 """More than a function keeps connections to. Each has a queue and calls of its own: so do 500."""
@@ -73,12 +72,13 @@ class RunTime:
             )
 
     def environment(self) -> Handler:
+        kind = webhooks(self.log, self.behave)
         with (
             patch.dict("os.environ", ENVIRONMENT),
             patch.object(function_clients, "client", lambda *_: self.simulation.sqs),
         ):
             module: Any = import_module("functions.dispatch.dynamic")
-            targets = module.DynamicTargets(DynamicSettings.from_environ(ENVIRONMENT), self.kind())
+            targets = module.DynamicTargets(DynamicSettings.from_environ(ENVIRONMENT), kind)
         targets._table = targets._breakers = targets._counters = self
 
         def handler(call: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -90,20 +90,8 @@ class RunTime:
 
         return handler
 
-    def kind(self) -> type[Webhook]:
-        """A webhook that behaves by the number in its endpoint."""
-        log, answer = self.log, self.answer
-
-        class Hook(Webhook):
-            Settings = WebhookSettings
-            client = "json"
-
-            def __init__(self, settings: WebhookSettings) -> None:
-                is_troubled = int(settings.endpoint.rpartition("/")[2]) < TROUBLED
-                given = answer if is_troubled and answer else Answer.TAKEN
-                super().__init__(Server(log, lambda *_: given))
-
-        return Hook
+    def behave(self, number: str) -> Answer:
+        return self.answer if self.answer and int(number) < TROUBLED else Answer.TAKEN
 
     # What the state table tells
 
@@ -155,13 +143,11 @@ def of_many(answer: Answer | None) -> Seen:
     others = [name for name in one.put_at if _number(name) >= TROUBLED]
     taken = one.log.taken_at
     tried = [number for name, number in one.log.tried.items() if _number(name) < TROUBLED]
-    used, hours = one.simulation.functions, DURATION / HOUR
-    seconds = sum(each.seconds for each in used)
-    calls, requests = one.simulation.calls, one.simulation.sqs.requests.total()
+    hours = DURATION / HOUR
     return Seen(
         Delays.of(taken.get(name, float("inf")) - one.put_at[name] for name in others),
         tries=sum(tried) / TROUBLED / hours * 24,
-        dollars=dollars(calls=calls, seconds=seconds, requests=requests) / hours,
+        dollars=price(one.simulation) / hours,
         faults=tuple(_faults(one)),
     )
 

@@ -8,7 +8,7 @@ from tests.unit.simulation.ingesting import Actions
 from tests.unit.simulation.lambdas import Delays
 from tests.unit.simulation.sqs import HOUR, MINUTE
 from tests.unit.simulation.topics import Topics
-from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, dollars
+from tests.unit.simulation.troubles.cell import Bounds, Cell, Seen, price
 
 ALL, TROUBLED = 570, 500
 MINUTES = 5
@@ -26,13 +26,13 @@ def of_topics(kind: str) -> Seen:
             at = (minute + n * 7 % ALL / ALL) * MINUTE
             todo[at] = partial(one.send, topic, f"{topic.name} {minute}")
     one.run((MINUTES + 1) * MINUTE, todo)
-    others = [one.got.get(key, float("inf")) - at for key, at in one.put.items() if "well" in key]
+    got = one.got
+    others = [got.get(key, float("inf")) - at for key, at in one.put.items() if "well" in key]
     hours = (MINUTES + 1) * MINUTE / HOUR
-    used, requests = one.function, one.simulation.sqs.requests.total()
     lost = sum(counts["lost"] for counts in one.counted.values())
     return Seen(
         Delays.of(others),
-        dollars=dollars(calls=used.calls, seconds=used.seconds, requests=requests) / hours,
+        dollars=price(one.simulation) / hours,
         dead=Counter({"lost, and counted": lost}),
         back=_back(one, topics) - END * MINUTE,
         faults=tuple(_faults(one, topics)),
@@ -50,9 +50,10 @@ def _back(one: Topics, topics: list[TopicArn]) -> float:
 
 
 def _faults(one: Topics, topics: list[TopicArn]) -> list[str]:
+    came = Counter(key.partition(" ")[0] for key in one.got)
     uncounted = 0
     for topic in topics:
-        got = sum(f"{topic.name} {minute}" in one.got for minute in range(MINUTES))
+        got = came[topic.name]
         uncounted += one.counted[topic.arn] != Counter(sent=got, lost=MINUTES - got)
     found = {
         "topics of which a loss was not counted": uncounted,

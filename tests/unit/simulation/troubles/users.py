@@ -13,7 +13,7 @@ from bucketcast.rules import Rule, RuleIndex
 from tests.unit.simulation.ingesting import HOOK, Actions
 from tests.unit.simulation.sqs import HOUR, MINUTE, SimulatedQueue
 from tests.unit.simulation.troubles.buckets import OTHER, PUTS, TROUBLED, Buckets
-from tests.unit.simulation.troubles.cell import Cell, Seen, dollars
+from tests.unit.simulation.troubles.cell import Cell, Seen, price
 
 SQS_SECONDS = 0.01
 """How long a call of SQS takes."""
@@ -73,13 +73,10 @@ def of_a_user(arns: Iterable[str]) -> Seen:
         todo[float(second)] = partial(one.put_one, OTHER, second)
     with patch("bucketcast.ingest.fanout.ThreadPoolExecutor", partial(_Pool, one)):
         one.run(DURATION + MINUTE, todo)
-    (function,) = one.simulation.functions
-    hours, requests = DURATION / HOUR, one.simulation.sqs.requests.total()
-    price = dollars(calls=function.calls, seconds=function.seconds, requests=requests)
     missing = len(one.all.messages) < DURATION
     return Seen(
         one.delays(OTHER),
-        dollars=price / hours,
+        dollars=price(one.simulation) / (DURATION / HOUR),
         faults=("events lost",) if missing else (),
     )
 
