@@ -28,6 +28,7 @@ _ACTIONS = {
     ("s3", "ListObjectVersions"): "ListBucketVersions",
     ("s3", "ListMultipartUploads"): "ListBucketMultipartUploads",
     ("s3", "ListParts"): "ListMultipartUploadParts",
+    ("s3", "GetBucketInventoryConfiguration"): "GetInventoryConfiguration",
     ("s3", "GetBucketNotificationConfiguration"): "GetBucketNotification",
     ("s3", "PutBucketNotificationConfiguration"): "PutBucketNotification",
     ("lambda", "Invoke"): "InvokeFunction",

@@ -73,6 +73,12 @@ class Synthesised:
         found = self.json.get("Resources", {}).items()
         return {name: resource for name, resource in found if resource["Type"] == kind}
 
+    def properties_of(self, kind: str) -> list[dict[str, Any]]:
+        """Properties of all resources of a type, of which there is one at least."""
+        found = [each.get("Properties", {}) for each in self.of_type(kind).values()]
+        assert found, kind
+        return found
+
     def event_rules(self) -> dict[str, dict[str, Any]]:
         """Rules of EventBridge that take events; the others are schedules."""
         found = self.of_type("AWS::Events::Rule").items()
@@ -80,12 +86,9 @@ class Synthesised:
 
     def properties(self, kind: str, **wanted: Any) -> dict[str, Any]:
         """Properties of the one resource of a type that has the wanted ones."""
-        (found,) = [
-            resource["Properties"]
-            for resource in self.of_type(kind).values()
-            if wanted.items() <= resource.get("Properties", {}).items()
-        ]
-        return dict(found)
+        of_type = self.properties_of(kind)
+        (found,) = [each for each in of_type if wanted.items() <= each.items()]
+        return found
 
     def function(self, name: str) -> dict[str, Any]:
         return self.properties("AWS::Lambda::Function", FunctionName=name)

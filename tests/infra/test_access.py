@@ -24,8 +24,7 @@ def test_stack_without_access_events_has_no_trail(make: Make) -> None:
 
 
 def test_trail_logs_the_calls_that_the_bucket_names(found: Synthesised) -> None:
-    (trail,) = found.of_type("AWS::CloudTrail::Trail").values()
-    properties = trail["Properties"]
+    properties = found.properties("AWS::CloudTrail::Trail")
     assert properties["IsLogging"] is True
     assert "EventSelectors" not in properties
     wanted = json.dumps(selectors({"uploads": tuple(EVENTS)}, "PARTITION"))
@@ -42,9 +41,9 @@ def test_trail_of_another_owner_is_left_alone(make: Make) -> None:
 
 
 def test_log_bucket_of_the_trail_expires_objects(found: Synthesised) -> None:
-    buckets = found.of_type("AWS::S3::Bucket").values()
-    (log,) = [each for each in buckets if "BucketName" not in each["Properties"]]
-    (rule,) = log["Properties"]["LifecycleConfiguration"]["Rules"]
+    buckets = found.properties_of("AWS::S3::Bucket")
+    (log,) = [each for each in buckets if "BucketName" not in each]
+    (rule,) = log["LifecycleConfiguration"]["Rules"]
     assert (rule["ExpirationInDays"], rule["Status"]) == (7, "Enabled")
 
 

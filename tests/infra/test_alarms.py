@@ -137,16 +137,15 @@ def test_email_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> No
     ((topic, made),) = found.of_type("AWS::SNS::Topic").items()
     ((key, key_properties),) = found.of_type("AWS::KMS::Key").items()
     assert all(each["AlarmActions"] == [{"Ref": topic}] for each in alarms(found).values())
-    (subscription,) = found.of_type("AWS::SNS::Subscription").values()
-    assert subscription["Properties"]["Protocol"] == "email"
-    assert subscription["Properties"]["Endpoint"] == "ops@example.org"
+    subscription = found.properties("AWS::SNS::Subscription")
+    assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.org")
     assert made["Properties"]["KmsMasterKeyId"] == {"Fn::GetAtt": [key, "Arn"]}
     assert key_properties["Properties"]["EnableKeyRotation"] is True
     policies = [
         statement
         for document in (
             key_properties["Properties"]["KeyPolicy"],
-            *(each["Properties"]["PolicyDocument"] for each in _policies(found)),
+            *(each["PolicyDocument"] for each in found.properties_of("AWS::SNS::TopicPolicy")),
         )
         for statement in document["Statement"]
         if statement["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
@@ -173,10 +172,6 @@ def test_a_local_stack_has_no_alarms(make: Make) -> None:
     assert not found.find_warning("*", Match.string_like_regexp("alarms notify no one"))
 
 
-def _policies(found: Synthesised) -> list[dict[str, Any]]:
-    return list(found.of_type("AWS::SNS::TopicPolicy").values())
-
-
 def test_failed_jobs_raise_an_alarm(make: Make) -> None:
     found = make(HOOK + PIPELINE)
     ((queue, made),) = [
@@ -196,14 +191,12 @@ def test_failed_jobs_raise_an_alarm(make: Make) -> None:
         "state": ["FAILED", "TIMEOUT", "ERROR"],
     }
     assert [each["Arn"] for each in runs["Targets"]] == [arn]
-    (schedule,) = found.of_type("AWS::Scheduler::Schedule").values()
-    assert schedule["Properties"]["Target"]["DeadLetterConfig"] == {"Arn": arn}
+    schedule = found.properties("AWS::Scheduler::Schedule")
+    assert schedule["Target"]["DeadLetterConfig"] == {"Arn": arn}
     report = found.properties("AWS::Events::Rule", Name="Bucketcast-report-archive")
     assert report["Targets"][0]["DeadLetterConfig"] == {"Arn": arn}
-    failures = [
-        each["Properties"].get("DestinationConfig")
-        for each in found.of_type("AWS::Lambda::EventInvokeConfig").values()
-    ]
+    configs = found.properties_of("AWS::Lambda::EventInvokeConfig")
+    failures = [each.get("DestinationConfig") for each in configs]
     assert {"OnFailure": {"Destination": arn}} in failures
     writers = [name for name, each in found.statements() if each["Resource"] == arn]
     assert len(writers) == 2

@@ -13,8 +13,7 @@ CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
 
 
 def test_created_bucket_is_closed_encrypted_and_kept(typical: Synthesised) -> None:
-    (bucket,) = typical.of_type("AWS::S3::Bucket").values()
-    properties = bucket["Properties"]
+    properties = typical.properties("AWS::S3::Bucket")
     assert properties["BucketName"] == "uploads"
     assert all(properties["PublicAccessBlockConfiguration"].values())
     assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"] == [
@@ -25,9 +24,7 @@ def test_created_bucket_is_closed_encrypted_and_kept(typical: Synthesised) -> No
 
 
 def test_created_and_existing_buckets_have_the_same_resource(typical: Synthesised) -> None:
-    connected = [
-        found["Properties"] for found in typical.of_type("Custom::BucketNotification").values()
-    ]
+    connected = typical.properties_of("Custom::BucketNotification")
     assert {(each["Bucket"], each["Via"], each["Id"]) for each in connected} == {
         ("uploads", "sqs", "Bucketcast-ingress"),
         ("archive", "eventbridge", "Bucketcast-ingress"),
@@ -41,13 +38,8 @@ def test_created_and_existing_buckets_have_the_same_resource(typical: Synthesise
 def test_what_a_bucket_sends_is_narrowed(make: Make) -> None:
     names = '["s3:ObjectCreated:*", "s3:ObjectRemoved:*"]'
     made = make(f'[bucket.uploads]\nevents = {names}\nprefix = "in/"\nsuffix = ".jpg"\n')
-    part = {
-        "events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"],
-        "prefix": "in/",
-        "suffix": ".jpg",
-    }
-    (entry,) = made.of_type("Custom::BucketNotification").values()
-    assert entry["Properties"]["Part"] == part
+    part = {"events": json.loads(names), "prefix": "in/", "suffix": ".jpg"}
+    assert made.properties("Custom::BucketNotification")["Part"] == part
     (output,) = [each for name, each in made.json["Outputs"].items() if "Attachments" in name]
     assert json.loads(output["Value"])["part"] == part
 
@@ -75,8 +67,7 @@ def test_what_buckets_send_is_looked_at_daily(typical: Synthesised) -> None:
 
 
 def test_custom_resource_requests_are_not_retried(typical: Synthesised) -> None:
-    (config,) = typical.of_type("AWS::Lambda::EventInvokeConfig").values()
-    properties = config["Properties"]
+    properties = typical.properties("AWS::Lambda::EventInvokeConfig")
     assert properties["FunctionName"]["Ref"].startswith("AttachmentsCustomResources")
     assert properties["MaximumRetryAttempts"] == 0
     assert properties["MaximumEventAgeInSeconds"] <= 900
@@ -84,8 +75,7 @@ def test_custom_resource_requests_are_not_retried(typical: Synthesised) -> None:
 
 def test_locally_s3_applies_a_notification_at_once(make: Make) -> None:
     local = make(CREATED.format(name="uploads", via="eventbridge"), local=True)
-    (connected,) = local.of_type("Custom::BucketNotification").values()
-    assert connected["Properties"]["TakesEffect"] == "0"
+    assert local.properties("Custom::BucketNotification")["TakesEffect"] == "0"
     assert local.json["Outputs"]["TakesEffect"]["Value"] == "0"
 
 
@@ -99,9 +89,7 @@ def test_eventbridge_rule_is_removed_after_the_entry(typical: Synthesised) -> No
     assert rule in entry["DependsOn"]
 
 
-def test_shared_policy_is_removed_after_the_entries(
-    typical: Synthesised,
-) -> None:
+def test_shared_policy_is_removed_after_the_entries(typical: Synthesised) -> None:
     (common,) = {
         policy
         for policy, statement in typical.statements()
@@ -124,9 +112,7 @@ def test_outputs_name_the_buckets_of_the_deploy(typical: Synthesised) -> None:
     }
 
 
-def test_entry_depends_on_queue_policy_and_rights(
-    typical: Synthesised,
-) -> None:
+def test_entry_depends_on_queue_policy_and_rights(typical: Synthesised) -> None:
     for name, found in typical.of_type("Custom::BucketNotification").items():
         bucket = found["Properties"]["Bucket"]
         needed = [typical.json["Resources"][before] for before in found["DependsOn"]]
@@ -182,9 +168,7 @@ def test_one_statement_allows_all_rules_to_write(make: Make) -> None:
         assert len(rules) <= 1
 
 
-def test_eventbridge_rule_has_retries_and_dead_letters(
-    typical: Synthesised,
-) -> None:
+def test_eventbridge_rule_has_retries_and_dead_letters(typical: Synthesised) -> None:
     (rule,) = [found["Properties"] for found in typical.event_rules().values()]
     assert rule["EventPattern"] == {
         "source": ["aws.s3"],

@@ -57,9 +57,7 @@ def test_outputs_have_the_same_names_in_every_app(stack: Stack) -> None:
     assert {"IngressQueueUrl", "TakesEffect"} < set(names[0])
 
 
-def test_tags_and_boundaries_reach_all_resources_but_no_other_alarms(
-    stack: Stack,
-) -> None:
+def test_tags_and_boundaries_reach_all_resources_but_no_other_alarms(stack: Stack) -> None:
     metric = cloudwatch.Metric(namespace="Theirs", metric_name="Errors")
     cloudwatch.Alarm(stack, "Theirs", metric=metric, threshold=1, evaluation_periods=1)
     config = {**CONFIG, "alarms": {"email": "events@example.org"}}

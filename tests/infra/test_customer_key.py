@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,50 +19,43 @@ PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
 @pytest.fixture(scope="module")
-def resources(make: Make) -> list[dict[str, Any]]:
-    """The resources of a stack with all that keeps something."""
+def encrypted(make: Make) -> Synthesised:
+    """A stack with all that keeps something."""
     head = f'kms_key = "{KEY}"\n{MORE}'
     access = '[bucket.uploads]\ncreate = true\naccess_events = ["get"]\n'
-    found = make(head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + PIPELINE)
-    return list(found.json["Resources"].values())
+    return make(head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + PIPELINE)
 
 
-def of_type(resources: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    found = [each["Properties"] for each in resources if each["Type"] == kind]
-    assert found
-    return found
-
-
-def test_key_encrypts_queues_tables_logs_and_variables(resources: list[dict[str, Any]]) -> None:
-    for queue in of_type(resources, "AWS::SQS::Queue"):
+def test_key_encrypts_queues_tables_logs_and_variables(encrypted: Synthesised) -> None:
+    for queue in encrypted.properties_of("AWS::SQS::Queue"):
         assert queue["KmsMasterKeyId"] == KEY
         assert "SqsManagedSseEnabled" not in queue
-    for table in of_type(resources, "AWS::DynamoDB::Table"):
+    for table in encrypted.properties_of("AWS::DynamoDB::Table"):
         by_key = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
         assert table["SSESpecification"] == by_key
-    assert {each["KmsKeyId"] for each in of_type(resources, "AWS::Logs::LogGroup")} == {KEY}
-    assert {each["KmsKeyArn"] for each in of_type(resources, "AWS::Lambda::Function")} == {KEY}
+    assert {each["KmsKeyId"] for each in encrypted.properties_of("AWS::Logs::LogGroup")} == {KEY}
+    assert {each["KmsKeyArn"] for each in encrypted.properties_of("AWS::Lambda::Function")} == {KEY}
 
 
-def test_a_new_key_makes_cloudformation_ask_each_bucket(resources: list[dict[str, Any]]) -> None:
+def test_a_new_key_makes_cloudformation_ask_each_bucket(encrypted: Synthesised) -> None:
     """S3 then tries the key: the queue alone would change, and its events would be lost."""
-    found = of_type(resources, "Custom::BucketNotification")
+    found = encrypted.properties_of("Custom::BucketNotification")
     assert [each.get("Key") for each in found if "StateTable" in each] == [KEY, KEY]
 
 
-def test_each_role_may_use_the_key_from_the_beginning(resources: list[dict[str, Any]]) -> None:
-    for role in of_type(resources, "AWS::IAM::Role"):
+def test_each_role_may_use_the_key_from_the_beginning(encrypted: Synthesised) -> None:
+    for role in encrypted.properties_of("AWS::IAM::Role"):
         (policy,) = role["Policies"]
         (statement,) = policy["PolicyDocument"]["Statement"]
         assert statement["Resource"] == KEY
         assert {"kms:Decrypt", "kms:GenerateDataKey"} <= set(statement["Action"])
 
 
-def test_key_encrypts_only_the_bucket_of_the_pipeline(resources: list[dict[str, Any]]) -> None:
+def test_key_encrypts_only_the_bucket_of_the_pipeline(encrypted: Synthesised) -> None:
     """A bucket that is made for its user is the user's, and CloudTrail writes its log."""
     found = [
         each["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
-        for each in of_type(resources, "AWS::S3::Bucket")
+        for each in encrypted.properties_of("AWS::S3::Bucket")
     ]
     default = [each["ServerSideEncryptionByDefault"] for each in found]
     by_key = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY}
@@ -73,10 +65,8 @@ def test_key_encrypts_only_the_bucket_of_the_pipeline(resources: list[dict[str, 
 
 def test_stack_without_a_key_uses_keys_of_aws(typical: Synthesised) -> None:
     assert "KmsMasterKeyId" not in typical.text()
-    assert all(
-        each["Properties"]["SqsManagedSseEnabled"]
-        for each in typical.of_type("AWS::SQS::Queue").values()
-    )
+    queues = typical.properties_of("AWS::SQS::Queue")
+    assert all(each["SqsManagedSseEnabled"] for each in queues)
 
 
 def test_the_key_policy_of_the_page_lets_services_use_it() -> None:

@@ -29,14 +29,9 @@ def metrics(found: Synthesised) -> Iterator[list[Any]]:
 
 def test_each_queue_and_function_is_shown(typical: Synthesised) -> None:
     named = {each[3] for each in metrics(typical) if len(each) > 3}
-    queues = {
-        each["Properties"]["QueueName"] for each in typical.of_type("AWS::SQS::Queue").values()
-    }
-    functions = {
-        each["Properties"]["FunctionName"]
-        for each in typical.of_type("AWS::Lambda::Function").values()
-        if "FunctionName" in each["Properties"]
-    }
+    queues = {each["QueueName"] for each in typical.properties_of("AWS::SQS::Queue")}
+    made = typical.properties_of("AWS::Lambda::Function")
+    functions = {each["FunctionName"] for each in made if "FunctionName" in each}
     assert queues
     assert functions
     assert queues | functions <= named
@@ -48,8 +43,8 @@ def test_each_alarm_is_shown(typical: Synthesised) -> None:
         for each in body(typical)
         for arn in each["properties"].get("alarms", ())
     }
-    made = typical.of_type("AWS::CloudWatch::Alarm").values()
-    assert metrics == {each["Properties"]["AlarmName"] for each in made}
+    made = typical.properties_of("AWS::CloudWatch::Alarm")
+    assert metrics == {each["AlarmName"] for each in made}
 
 
 def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None:

@@ -1,6 +1,7 @@
 """The stack's part of dynamic targets: functions, and rights limited to names."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,14 @@ def two(make: Make) -> Synthesised:
 
 
 def functions(made: Synthesised) -> set[str]:
-    names = [each["Properties"]["FunctionName"] for each in made.of_type(FUNCTION).values()]
+    names = [each["FunctionName"] for each in made.properties_of("AWS::Lambda::Function")]
     return {name for name in names if "-dynamic-" in name}
 
 
-FUNCTION = "AWS::Lambda::Function"
+def readers(made: Synthesised, kind: str) -> list[dict[str, Any]]:
+    """Return the event source mappings of the functions of a kind."""
+    mappings = made.properties_of("AWS::Lambda::EventSourceMapping")
+    return [each for each in mappings if kind in str(each["FunctionName"])]
 
 
 def test_kinds_are_all_locally_and_none_on_aws_until_asked_for(make: Make) -> None:
@@ -32,19 +36,15 @@ def test_kinds_are_all_locally_and_none_on_aws_until_asked_for(make: Make) -> No
 def test_function_carries_its_kind_and_has_no_event_source(two: Synthesised) -> None:
     function = two.function("Bucketcast-dynamic-redis")
     assert function["Handler"] == "functions.startup.handler"
-    assert (
-        function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.dynamic"
-    )
     assert function["Timeout"] == 60
     assert function["RecursiveLoop"] == "Allow"
     layers = sorted(layer["Ref"][:-8] for layer in function["Layers"])
     assert layers == ["AssetsClientredis", "AssetsCore", "AssetsShared"]
     variables = function["Environment"]["Variables"]
+    assert variables["BUCKETCAST_HANDLER"] == "functions.dispatch.dynamic"
     assert variables["BUCKETCAST_KIND"] == "redis"
     assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-dynamic-"
-    called = two.of_type("AWS::Lambda::EventSourceMapping").values()
-    redis = [each for each in called if "redis" in str(each["Properties"]["FunctionName"])]
-    assert redis == []
+    assert readers(two, "redis") == []
 
 
 def test_the_topic_of_the_alarms_of_run_time_targets_is_an_output(make: Make) -> None:
@@ -71,24 +71,19 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
 
 
 def test_topics_of_a_kind_share_a_queue_that_is_read_by_more_at_once(two: Synthesised) -> None:
-    named = {
-        each["Properties"].get("QueueName"): each["Properties"]
-        for each in two.of_type("AWS::SQS::Queue").values()
-    }
+    named = {each.get("QueueName"): each for each in two.properties_of("AWS::SQS::Queue")}
     shared = named["Bucketcast-dynamic-webhook-once"]
     assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (360, 172_800)
     assert "RedrivePolicy" not in shared
     assert "Bucketcast-dynamic-redis-once" not in named, "no topic goes there"
-    called = two.of_type("AWS::Lambda::EventSourceMapping").values()
-    (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
-    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 20}
+    (read,) = readers(two, "webhook")
+    assert read["ScalingConfig"] == {"MaximumConcurrency": 20}
 
 
 def test_no_more_read_the_shared_queue_at_once_than_lambda_takes(make: Make) -> None:
     made = make("[dynamic_targets]\nkinds = 'webhook'\nmax_concurrency = 300\n")
-    called = made.of_type("AWS::Lambda::EventSourceMapping").values()
-    (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
-    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 1_000}
+    (read,) = readers(made, "webhook")
+    assert read["ScalingConfig"] == {"MaximumConcurrency": 1_000}
 
 
 def test_output_has_the_settings_to_create_targets(two: Synthesised) -> None:

@@ -13,11 +13,9 @@ NAME = "Bucketcast-gateway"
 
 def test_gateway_has_a_url_and_both_permissions(make: Make) -> None:
     found = make(ON)
-    (url,) = found.of_type("AWS::Lambda::Url").values()
-    assert url["Properties"]["AuthType"] == "NONE"
+    assert found.properties("AWS::Lambda::Url")["AuthType"] == "NONE"
     assert "FunctionUrl" in json.dumps(found.json["Outputs"]["GatewayUrl"])
-    allowed = found.of_type("AWS::Lambda::Permission").values()
-    actions = {each["Properties"]["Action"] for each in allowed}
+    actions = {each["Action"] for each in found.properties_of("AWS::Lambda::Permission")}
     assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
@@ -68,7 +66,7 @@ def test_listening_is_off_unless_it_is_configured(make: Make) -> None:
 
 def test_listeners_function_is_small_and_has_executions_of_its_own(make: Make) -> None:
     found = make(LISTENING)
-    function = found.properties("AWS::Lambda::Function", FunctionName=LISTEN)
+    function = found.function(LISTEN)
     assert (function["MemorySize"], function["ReservedConcurrentExecutions"]) == (256, 10)
     assert function["Environment"]["Variables"]["BUCKETCAST_LISTENERS"] == "5"
     gateway = found.function(NAME)["Environment"]["Variables"]
@@ -80,9 +78,9 @@ def test_listeners_function_is_small_and_has_executions_of_its_own(make: Make) -
 
 def test_the_queues_of_listeners_are_for_the_function_that_reads_them(make: Make) -> None:
     readers = [
-        policy["Properties"]["Roles"][0]["Ref"]
-        for policy in make(LISTENING).of_type("AWS::IAM::Policy").values()
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        policy["Roles"][0]["Ref"]
+        for policy in make(LISTENING).properties_of("AWS::IAM::Policy")
+        for statement in policy["PolicyDocument"]["Statement"]
         if "sqs:ReceiveMessage" in statement["Action"]
         and "-listen-*" in json.dumps(statement["Resource"])
     ]

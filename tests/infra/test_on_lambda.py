@@ -51,8 +51,8 @@ def stack(make: Make) -> Synthesised:
 
 
 def test_all_functions_are_tested(stack: Synthesised) -> None:
-    functions = stack.of_type("AWS::Lambda::Function").values()
-    found = {each["Properties"]["FunctionName"].removeprefix("Bucketcast-") for each in functions}
+    functions = stack.properties_of("AWS::Lambda::Function")
+    found = {each["FunctionName"].removeprefix("Bucketcast-") for each in functions}
     assert found == set(NAMES)
 
 

@@ -5,25 +5,16 @@ import json
 from typing import Any
 
 import pytest
+from botocore import xform_name
+from botocore.session import Session
 
 from bucketcast.settings.pipeline import DEPLOYED
+from tests.e2e.iam import Account, Call
 from tests.infra.conftest import ROOT, TYPICAL, Make, Synthesised
 from tests.infra.resource_policies import listed
 
-RIGHTS = {
-    "delete_objects": "s3:DeleteObject",
-    "get_bucket_versioning": "s3:GetBucketVersioning",
-    "get_object": "s3:GetObject",
-    "get_object_tagging": "s3:GetObjectTagging",
-    "head_object": "s3:GetObject",
-    "get_bucket_inventory_configuration": "s3:GetInventoryConfiguration",
-    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
-    "list_object_versions": "s3:ListBucketVersions",
-    "list_objects_v2": "s3:ListBucket",
-    "list_parts": "s3:ListMultipartUploadParts",
-    "put_object": "s3:PutObject",
-}
-"""IAM's action for each call, by boto3's name of it."""
+OPERATIONS = {xform_name(each): each for each in Session().get_service_model("s3").operation_names}
+"""S3's own name of each call, by boto3's."""
 
 PIPELINE = """
 [pipeline]
@@ -87,6 +78,13 @@ def test_reconcile_alone_reads_the_secrets_of_dynamic_mirrors(make: Make) -> Non
     assert not made.allowing("Pipelinebackfill", "secretsmanager:GetSecretValue")
 
 
+def right(call: str) -> str:
+    """Return IAM's action for a call, by boto3's name of it."""
+    parameters = {"Bucket": "b", "Delete": {"Objects": [{}]}}
+    (need,) = Account("", "").needs(Call("", "s3", OPERATIONS[call], parameters))
+    return need.action
+
+
 def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
     folders = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
     for job, folder in folders.items():
@@ -97,7 +95,7 @@ def test_each_s3_call_is_allowed(pipeline: Synthesised) -> None:
             for name in _called(file.read_text(), "s3")
         }
         assert {"get_bucket_versioning", "list_object_versions", "put_object"} <= called
-        missing = {name for name in called if not pipeline.allowing(f"Pipeline{job}", RIGHTS[name])}
+        missing = {name for name in called if not pipeline.allowing(f"Pipeline{job}", right(name))}
         assert not missing
 
 
@@ -123,9 +121,9 @@ def test_all_in_the_bucket_expires(pipeline: Synthesised) -> None:
 
 
 def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised) -> None:
-    (schedule,) = pipeline.of_type("AWS::Scheduler::Schedule").values()
-    assert schedule["Properties"]["ScheduleExpression"] == "rate(1 day)"
-    target = schedule["Properties"]["Target"]
+    schedule = pipeline.properties("AWS::Scheduler::Schedule")
+    assert schedule["ScheduleExpression"] == "rate(1 day)"
+    target = schedule["Target"]
     assert json.dumps(target["Arn"]).count(":scheduler:::aws-sdk:glue:startJobRun") == 1
     job_input = json.loads(_join(target["Input"]))
     assert job_input["JobName"] == "Bucketcast-scan"

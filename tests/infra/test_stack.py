@@ -21,14 +21,9 @@ CLIENTS = {"webhook-primary": "webhook", "postgres-a-b": "postgres", "redis-a_b"
 def test_each_target_has_one_queue_one_dead_letter_queue_and_one_function(
     typical: Synthesised,
 ) -> None:
-    names = {
-        found["Properties"]["QueueName"] for found in typical.of_type("AWS::SQS::Queue").values()
-    }
+    names = {each["QueueName"] for each in typical.properties_of("AWS::SQS::Queue")}
     assert names == {f"Bucketcast-{queue}{dead}" for queue in QUEUES for dead in ("", "-dead")}
-    functions = {
-        found["Properties"]["FunctionName"]
-        for found in typical.of_type("AWS::Lambda::Function").values()
-    }
+    functions = {each["FunctionName"] for each in typical.properties_of("AWS::Lambda::Function")}
     assert functions == {f"Bucketcast-{name}" for name in [*FUNCTIONS, "custom-resources"]}
 
 
@@ -38,10 +33,7 @@ def test_queue_keeps_events_for_the_maximum_and_has_dead_letters(
 ) -> None:
     queue, dead = typical.queue(f"Bucketcast-{name}"), typical.queue(f"Bucketcast-{name}-dead")
     fortnight = 14 * 24 * 3600
-    assert (queue["MessageRetentionPeriod"], dead["MessageRetentionPeriod"]) == (
-        fortnight,
-        fortnight,
-    )
+    assert queue["MessageRetentionPeriod"] == dead["MessageRetentionPeriod"] == fortnight
     (dead_id,) = [
         logical_id
         for logical_id, found in typical.of_type("AWS::SQS::Queue").items()
@@ -120,9 +112,8 @@ def test_dispatch_carries_the_client_of_its_kind_and_no_other(
         "AssetsShared",
     ]
     assert function["Handler"] == "functions.startup.handler"
-    assert (
-        function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.handler"
-    )
+    variables = function["Environment"]["Variables"]
+    assert variables["BUCKETCAST_HANDLER"] == "functions.dispatch.handler"
 
 
 def test_lambda_is_asked_about_no_loops_in_china() -> None:
@@ -142,10 +133,9 @@ def test_ingest_gets_the_list_of_deployed_targets(typical: Synthesised) -> None:
 
 
 def test_the_table_of_rules_is_kept_encrypted_and_can_be_restored(typical: Synthesised) -> None:
-    (table,) = typical.of_type("AWS::DynamoDB::Table").values()
-    expires = table["Properties"]["TimeToLiveSpecification"]
+    properties = typical.properties("AWS::DynamoDB::Table")
+    expires = properties["TimeToLiveSpecification"]
     assert expires == {"AttributeName": EXPIRES, "Enabled": True}
-    properties = table["Properties"]
     keys = [(key["AttributeName"], key["KeyType"]) for key in properties["KeySchema"]]
     assert keys == [("partition", "HASH"), ("key", "RANGE")]
     assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
@@ -164,11 +154,8 @@ def _strings(value: Any) -> list[str]:
 
 def test_lambda_writes_lines_of_its_own_for_failed_calls_only(typical: Synthesised) -> None:
     """Its three lines for each call would be half of what an event writes."""
-    made = [
-        each["Properties"]
-        for each in typical.of_type("AWS::Lambda::Function").values()
-        if "LoggingConfig" in each["Properties"]
-    ]
+    functions = typical.properties_of("AWS::Lambda::Function")
+    made = [each for each in functions if "LoggingConfig" in each]
     assert {each["FunctionName"] for each in made} >= {f"Bucketcast-{name}" for name in FUNCTIONS}
     assert {each["LoggingConfig"]["LogFormat"] for each in made} == {"JSON"}
     assert {each["LoggingConfig"]["SystemLogLevel"] for each in made} == {"WARN"}
