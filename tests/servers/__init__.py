@@ -49,6 +49,8 @@ class Server(ABC):
     destination: str
     keeps_what_it_confirmed = True
     """Whether what it confirmed outlives it, rather than to be handed on to who listens."""
+    password_option = "password"
+    """The kind's name for the secret of a login, where it is an option of its own."""
     client_options: tuple[str, str] = ("client_cert", "client_key")
     """The kind's names for a client's certificate and its key."""
 
@@ -67,9 +69,9 @@ class Server(ABC):
     def settings(self, **overrides: str) -> Settings:
         """With the right login, over a plain connection."""
 
-    @abstractmethod
     def wrong_password_settings(self, **overrides: str) -> Settings:
         """As `settings`, with a login that is refused."""
+        return self.settings(**{self.password_option: "wr0ng-s3cret", **overrides})
 
     @abstractmethod
     def encrypted(self, *, demanding: bool) -> Settings:

@@ -91,9 +91,6 @@ class SearchServer(Server):
     def settings(self, **overrides: str) -> Settings:
         return self._settings("plain", **{"username": USER, "password": PASSWORD, **overrides})
 
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"password": "wr0ng-s3cret", **overrides})
-
     def api_key_settings(self, **overrides: str) -> Settings:
         """Return `settings` with an API key as the login."""
         return self._settings("plain", **{"api_key": API_KEY, **overrides})

@@ -131,6 +131,7 @@ class KafkaServer(Server):
 
     kind = "kafka"
     destination = "events"
+    password_option = "sasl_password"
     client_options = ("client_tls_cert", "client_tls_key")
 
     def __init__(self, process: Process, tls: Tls, ports: Mapping[str, int]) -> None:
@@ -142,9 +143,6 @@ class KafkaServer(Server):
     def settings(self, **overrides: str) -> Settings:
         login = {"sasl": "on", "sasl_username": USER, "sasl_password": PASSWORD}
         return {"brokers": self.address, "topic": self.destination, **login, **overrides}
-
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"sasl_password": "wr0ng-s3cret", **overrides})
 
     def encrypted(self, *, demanding: bool) -> Settings:
         """See `Server`; a certificate that is demanded is the login."""

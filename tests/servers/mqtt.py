@@ -168,9 +168,6 @@ class MqttServer(Server):
         scheme = "tls" if listener == "mtls" else listener
         return f"{scheme}://127.0.0.1:{self.ports[listener]}"
 
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"password": "wr0ng-s3cret", **overrides})
-
     def encrypted(self, *, demanding: bool) -> Settings:
         return {"broker": self.url("mtls" if demanding else "tls")}
 

@@ -50,6 +50,7 @@ class NatsServer(Server):
 
     kind = "nats"
     destination = "ev.events"
+    password_option = "token"
     program = "nats-server"
     refusals = (errors.Error, OSError, asyncio.TimeoutError)
     process: Process
@@ -73,9 +74,6 @@ class NatsServer(Server):
             **jetstream,
             **overrides,
         }
-
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"token": "wr0ng-s3cret", **overrides})
 
     def encrypted(self, *, demanding: bool) -> Settings:
         """See `Server`; it demands certificates until this is called again, or `clear`."""

@@ -38,6 +38,7 @@ class NsqServer(Server):
 
     kind = "nsq"
     destination = "ev.events"
+    password_option = "auth_secret"
 
     def __init__(self, process: Process, tls: Tls, tcp: int, http: int) -> None:
         super().__init__(process, tls, tcp)
@@ -51,9 +52,6 @@ class NsqServer(Server):
     def _login(self, overrides: dict[str, str]) -> Settings:
         settings = {"nsqd_address": self.address, "topic": self.destination, "auth_secret": SECRET}
         return {**settings, **overrides}
-
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"auth_secret": "wr0ng-s3cret", **overrides})
 
     def encrypted(self, *, demanding: bool) -> Settings:
         """See `Server`; nsqd restarts to demand certificates, until other settings are used."""

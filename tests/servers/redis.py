@@ -70,9 +70,6 @@ class RedisServer(Server):
             **overrides,
         }
 
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"password": "wr0ng-s3cret", **overrides})
-
     def limited_settings(self, **overrides: str) -> Settings:
         """As `settings`, with the user who may only touch `ev:*`."""
         return self.settings(

@@ -24,6 +24,7 @@ class WebhookServer(Server):
 
     kind = "webhook"
     destination = "/events"
+    password_option = "auth_token"
 
     def __init__(self, process: Process, tls: Tls, listeners: Configuration) -> None:
         super().__init__(process, tls, listeners.plain)
@@ -35,9 +36,6 @@ class WebhookServer(Server):
     def settings(self, **overrides: str) -> Settings:
         endpoint = f"http://{self.address}{self.destination}"
         return {"endpoint": endpoint, "auth_token": TOKEN, **overrides}
-
-    def wrong_password_settings(self, **overrides: str) -> Settings:
-        return self.settings(**{"auth_token": "wr0ng-s3cret", **overrides})
 
     def encrypted(self, *, demanding: bool) -> Settings:
         port = self.listeners.mtls if demanding else self.listeners.tls
