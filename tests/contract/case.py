@@ -28,6 +28,7 @@ from tests import servers
 from tests.servers import Arrival, Server, Settings
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+TAGGED = "s3:ObjectCreated:PutTagging"
 DAY = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
 """The day of all events: mirrors refuse what happened long ago."""
 UNUSUAL_KEYS = (
@@ -106,6 +107,11 @@ def event(key: str, at: int = 1, name: str = PUT, **fields: Any) -> Event:
     if name == PUT:
         values = {"size": at, "etag": f"e{at}", **values}
     return Event(name=name, key=key, stored=msgspec.Raw(b"{}"), **values)
+
+
+def tagged(key: str, at: int, **fields: Any) -> Event:
+    """Return S3's event of new tags, which has no sequencer."""
+    return event(key, at, TAGGED, **{"sequencer": "", **fields})
 
 
 def events(count: int, prefix: str = "photo") -> list[Event]:

@@ -135,14 +135,5 @@ def _new_case(
     assert case.seen_secrets(logged) == []
 
 
-case = pytest.fixture(_new_case)
-mirror = pytest.fixture(_new_case)
-merged = pytest.fixture(_new_case)
-table_mirror = pytest.fixture(_new_case)
-log = pytest.fixture(_new_case)
-formatted = pytest.fixture(_new_case)
-shaped = pytest.fixture(_new_case)
-server_case = pytest.fixture(_new_case)
-resolved_case = pytest.fixture(_new_case)
-readable = pytest.fixture(_new_case)
-resumable = pytest.fixture(_new_case)
+for _name in CHOICES:
+    globals()[_name] = pytest.fixture(_new_case)

@@ -1,19 +1,13 @@
-"""What the tests of MySQL share: a target, why it failed, and the server's variables."""
+"""What the tests of MySQL share: why a target failed, and the server's variables."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
-from bucketcast.settings.options import read
 from bucketcast.targets.mysql import Target
-from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.case import bounded
 from tests.servers.mysql import MysqlServer
-
-
-def target(server: MysqlServer, **overrides: str) -> Target:
-    return Target(read(MysqlSettings, server.settings(**overrides)))
 
 
 def refusal(target: Target, events: list[Event]) -> Exception:

@@ -10,13 +10,13 @@ from bucketcast.settings.options import read
 from tests.servers import Server
 
 
-def running(name: str) -> Any:
-    """Make a fixture of the server of that name, as if new."""
+def running(*names: str) -> Any:
+    """Make a fixture of the server of that name, as if new; of several, of one after the other."""
 
-    def started(server: Callable[[str], Server]) -> Server:
-        return server(name)
+    def started(server: Callable[[str], Server], request: pytest.FixtureRequest) -> Server:
+        return server(getattr(request, "param", names[0]))
 
-    return pytest.fixture(started)
+    return pytest.fixture(started, params=names if len(names) > 1 else None)
 
 
 def making(target_class: Any, kind: str, *, check: bool = True) -> Any:

@@ -14,7 +14,7 @@ from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.base.sockets import DeadlineSocket
 from tests.contract.case import event, events
 from tests.contract.diagnoses import fault
-from tests.contract.target_factory import target_factory
+from tests.contract.target_factory import making
 from tests.servers.amqp import (
     LARGEST_MESSAGE,
     LIMITED_PASSWORD,
@@ -25,6 +25,8 @@ from tests.servers.amqp import (
 from tests.waiting import last_seen
 
 OTHER_EXCHANGE, OTHER_QUEUE = "ev.exchange", "ev.queue"
+Make = Callable[..., Target]
+make = making(Target, "amqp")
 
 
 @pytest.fixture
@@ -40,12 +42,6 @@ def remove(amqp: AmqpServer) -> None:
     with amqp.channel() as channel:
         channel.exchange_delete(OTHER_EXCHANGE)
         channel.queue_delete(OTHER_QUEUE)
-
-
-@pytest.fixture
-def make(amqp: AmqpServer) -> Iterator[Callable[..., Target]]:
-    with target_factory(Target, amqp.settings) as make:
-        yield make
 
 
 def reasons(target: Target, kind: type[Exception], count: int = 3) -> set[str]:
@@ -69,7 +65,7 @@ def exists(amqp: AmqpServer, exchange: str) -> bool:
 
 @pytest.mark.parametrize(("option", "delivery_mode"), [("0", 2), ("1", 1), ("2", 2)])
 def test_message_has_minios_properties_and_an_id(
-    amqp: AmqpServer, make: Callable[..., Target], option: str, delivery_mode: int
+    amqp: AmqpServer, make: Make, option: str, delivery_mode: int
 ) -> None:
     photo = event("photos/ü b.jpg")
     target = make(delivery_mode=option)
@@ -86,7 +82,7 @@ def test_message_has_minios_properties_and_an_id(
     assert len(amqp.messages()) == 2
 
 
-def test_routing_key_selects_the_queue(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_routing_key_selects_the_queue(amqp: AmqpServer, make: Make) -> None:
     with amqp.channel() as channel:
         channel.exchange_declare(OTHER_EXCHANGE, "direct")
         channel.queue_declare(OTHER_QUEUE)
@@ -97,9 +93,7 @@ def test_routing_key_selects_the_queue(amqp: AmqpServer, make: Callable[..., Tar
     assert len(amqp.messages(OTHER_QUEUE)) == 2
 
 
-def test_routing_key_names_the_queue_without_exchange(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_routing_key_names_the_queue_without_exchange(amqp: AmqpServer, make: Make) -> None:
     plain = {"exchange": "", "exchange_type": "", "durable": "off"}
     target = make(**plain, routing_key=amqp.destination)
     target.probe()
@@ -119,7 +113,7 @@ def test_routing_key_names_the_queue_without_exchange(
 )
 def test_exchange_is_declared_as_configured(
     amqp: AmqpServer,
-    make: Callable[..., Target],
+    make: Make,
     exchange_type: str,
     *,
     durable: bool,
@@ -145,7 +139,7 @@ def test_exchange_is_declared_as_configured(
     "other", [{"exchange_type": "topic"}, {"durable": "off"}, {"auto_deleted": "on"}]
 )
 def test_exchange_with_other_properties_fails_with_a_hint(
-    amqp: AmqpServer, make: Callable[..., Target], other: dict[str, str]
+    amqp: AmqpServer, make: Make, other: dict[str, str]
 ) -> None:
     target = make(**other)
     (reason,) = reasons(target, Retryable)
@@ -157,9 +151,7 @@ def test_exchange_with_other_properties_fails_with_a_hint(
     assert make(exchange_type="", durable="off").send(events(1)) == {}
 
 
-def test_missing_exchange_fails_until_it_is_created(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_missing_exchange_fails_until_it_is_created(amqp: AmqpServer, make: Make) -> None:
     target = make(exchange=OTHER_EXCHANGE, exchange_type="", durable="off")
     (reason,) = reasons(target, Retryable)
     assert "make it, or set exchange_type" in reason
@@ -176,7 +168,7 @@ def test_missing_exchange_fails_until_it_is_created(
     assert len(amqp.messages()) == 2
 
 
-def test_deleted_exchange_is_declared_again(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_deleted_exchange_is_declared_again(amqp: AmqpServer, make: Make) -> None:
     target = make(exchange=OTHER_EXCHANGE, mandatory="off")
     assert target.send(events(1)) == {}
     with amqp.channel() as channel:
@@ -185,12 +177,12 @@ def test_deleted_exchange_is_declared_again(amqp: AmqpServer, make: Callable[...
     assert exists(amqp, OTHER_EXCHANGE)
 
 
-def test_unknown_exchange_type_is_reported(make: Callable[..., Target]) -> None:
+def test_unknown_exchange_type_is_reported(make: Make) -> None:
     (reason,) = reasons(make(exchange=OTHER_EXCHANGE, exchange_type="fannout"), Retryable)
     assert "unknown exchange type 'fannout'" in reason
 
 
-def test_reserved_exchange_name_is_reported(make: Callable[..., Target]) -> None:
+def test_reserved_exchange_name_is_reported(make: Make) -> None:
     (reason,) = reasons(make(exchange="amq.none"), Retryable)
     assert "name another exchange" in reason
 
@@ -198,7 +190,7 @@ def test_reserved_exchange_name_is_reported(make: Callable[..., Target]) -> None
 @pytest.mark.parametrize(("option", "nowait"), [("on", True), ("off", False)])
 def test_no_wait_declares_the_exchange_without_an_answer(
     amqp: AmqpServer,
-    make: Callable[..., Target],
+    make: Make,
     monkeypatch: pytest.MonkeyPatch,
     option: str,
     *,
@@ -229,9 +221,7 @@ def methods(data: bytearray) -> Iterator[Any]:
 # The broker's answers.
 
 
-def test_unroutable_event_waits_until_a_queue_is_bound(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_unroutable_event_waits_until_a_queue_is_bound(amqp: AmqpServer, make: Make) -> None:
     target = make(exchange=OTHER_EXCHANGE)
     (reason,) = reasons(target, Retryable)
     assert "bind one for routing_key" in reason
@@ -241,9 +231,7 @@ def test_unroutable_event_waits_until_a_queue_is_bound(
     assert len(amqp.messages()) == 3
 
 
-def test_ack_none_counts_sent_events_as_delivered(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_ack_none_counts_sent_events_as_delivered(amqp: AmqpServer, make: Make) -> None:
     with amqp.channel() as channel:
         full = {"x-max-length": 1, "x-overflow": "reject-publish"}
         channel.queue_declare(OTHER_QUEUE, arguments=full)
@@ -263,9 +251,7 @@ def test_ack_none_counts_sent_events_as_delivered(
 
 
 @pytest.mark.parametrize("confirms", ["on", "off"])
-def test_event_that_a_full_queue_refuses_fails(
-    amqp: AmqpServer, make: Callable[..., Target], confirms: str
-) -> None:
+def test_event_that_a_full_queue_refuses_fails(amqp: AmqpServer, make: Make, confirms: str) -> None:
     with amqp.channel() as channel:
         full = {"x-max-length": 1, "x-overflow": "reject-publish"}
         channel.queue_declare(OTHER_QUEUE, arguments=full)
@@ -276,9 +262,7 @@ def test_event_that_a_full_queue_refuses_fails(
     assert "is a queue at its limit" in reason
 
 
-def test_event_larger_than_the_limit_is_rejected_alone(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_event_larger_than_the_limit_is_rejected_alone(amqp: AmqpServer, make: Make) -> None:
     target = make()
     large = event("large", principal="p" * LARGEST_MESSAGE)
     batch = [*events(3, "before"), large, *events(3, "later")]
@@ -299,9 +283,7 @@ def accepts_messages(target: Target) -> bool:
     return True
 
 
-def test_no_event_is_lost_while_the_broker_lacks_memory(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_no_event_is_lost_while_the_broker_lacks_memory(amqp: AmqpServer, make: Make) -> None:
     target = make()
     assert target.send(events(1, "before")) == {}
     amqp.control("set_vm_memory_high_watermark", "0")
@@ -326,9 +308,7 @@ def test_no_event_is_lost_while_the_broker_lacks_memory(
 # Rights and logins.
 
 
-def test_user_needs_only_the_right_to_publish(
-    amqp: AmqpServer, make: Callable[..., Target]
-) -> None:
+def test_user_needs_only_the_right_to_publish(amqp: AmqpServer, make: Make) -> None:
     target = make(amqp.limited_settings())
     target.probe()
     assert target.send(events(3)) == {}
@@ -337,9 +317,7 @@ def test_user_needs_only_the_right_to_publish(
 @pytest.mark.parametrize(
     "overrides", [{"exchange": "amq.fanout"}, {"exchange_type": "fanout", "durable": "on"}]
 )
-def test_missing_rights_are_named(
-    amqp: AmqpServer, make: Callable[..., Target], overrides: dict[str, str]
-) -> None:
+def test_missing_rights_are_named(amqp: AmqpServer, make: Make, overrides: dict[str, str]) -> None:
     (reason,) = reasons(make(amqp.limited_settings(**overrides)), NotAuthorized)
     assert "the user needs to write to the exchange" in reason
 
@@ -353,7 +331,7 @@ def test_missing_rights_are_named(
 )
 def test_a_limit_of_connections_is_no_missing_right(
     amqp: AmqpServer,
-    make: Callable[..., Target],
+    make: Make,
     limit: tuple[str, ...],
     clear: tuple[str, ...],
 ) -> None:
@@ -366,7 +344,7 @@ def test_a_limit_of_connections_is_no_missing_right(
         amqp.control(*clear)
 
 
-def test_url_names_the_virtual_host(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_url_names_the_virtual_host(amqp: AmqpServer, make: Make) -> None:
     vhost = OTHER_VHOST.replace("/", "%2F")
     target = make(url=amqp.url(vhost=vhost), exchange=OTHER_EXCHANGE, mandatory="off")
     assert target.send(events(1)) == {}
@@ -381,7 +359,7 @@ def test_url_names_the_virtual_host(amqp: AmqpServer, make: Callable[..., Target
 
 
 def test_a_password_is_percent_encoded_in_the_url_or_refused_unseen(
-    amqp: AmqpServer, make: Callable[..., Target]
+    amqp: AmqpServer, make: Make
 ) -> None:
     amqp.control("change_password", LIMITED_USER, password := "12/b#s3cret@x")
     try:
@@ -395,7 +373,7 @@ def test_a_password_is_percent_encoded_in_the_url_or_refused_unseen(
         amqp.control("change_password", LIMITED_USER, LIMITED_PASSWORD)
 
 
-def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Callable[..., Target]) -> None:
+def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Make) -> None:
     url = f"amqps://localhost:{amqp.tls_port}/?auth_mechanism=external"
     target = make(amqp.mtls_settings(url=url))
     target.probe()
@@ -403,12 +381,7 @@ def test_client_certificate_can_be_the_login(amqp: AmqpServer, make: Callable[..
 
 
 @pytest.mark.parametrize("scheme", ["amqp", "amqps"])
-def test_port_of_the_other_scheme_is_reported(
-    amqp: AmqpServer, make: Callable[..., Target], scheme: str
-) -> None:
+def test_port_of_the_other_scheme_is_reported(amqp: AmqpServer, make: Make, scheme: str) -> None:
     port = amqp.tls_port if scheme == "amqp" else amqp.port
     with pytest.raises(NotConnected, match="does the port in url suit its scheme"):
         make(url=f"{scheme}://alice@127.0.0.1:{port}").probe()
-
-
-# The connection.

@@ -1,50 +1,37 @@
 """Behaviour that only Elasticsearch and OpenSearch have."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 import pytest
 
 from bucketcast.errors import NotAuthorized, Retryable, Throttled
-from bucketcast.event import Event
 from bucketcast.limits import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch.index import Names, check_writable
 from tests import servers
-from tests.contract.case import DAY, DELETE, event, events, record_of
+from tests.contract.case import DAY, DELETE, event, events, record_of, tagged
 from tests.contract.diagnoses import fault, findings
 from tests.contract.mirrors import rows
-from tests.contract.target_factory import target_factory
-from tests.servers import Server
+from tests.contract.target_factory import running, target_factory
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
+from tests.unit.samples import kinds_of
 from tests.waiting import last_seen
 
-TAGGED = "s3:ObjectCreated:PutTagging"
 GUARD = "events-guard"
 
 
-@pytest.fixture(params=servers.names("elasticsearch"))
-def search(server: Callable[[str], Server], request: pytest.FixtureRequest) -> SearchServer:
-    started = server(request.param)
-    assert isinstance(started, SearchServer)
-    return started
+Make = Callable[..., Target]
+search = running(*servers.names("elasticsearch"))
 
 
 @pytest.fixture
-def make(search: SearchServer) -> Iterator[Callable[..., Target]]:
+def make(search: SearchServer) -> Iterator[Make]:
     with target_factory(Target, search.settings) as make:
         yield make
-
-
-Make = Callable[..., Target]
-
-
-def tagged(key: str, at: int, **fields: Any) -> Event:
-    return event(key, at, TAGGED, **{"sequencer": "", **fields})
 
 
 # Login and connection
@@ -248,7 +235,7 @@ def test_an_event_that_does_not_fit_the_mapping_waits_alone(
     )
     batch = [event("a", 1, etag="1"), event("b", 2, etag="x"), event("c", 3, etag="3")]
     failures = make(format=form).send(batch)
-    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
+    assert kinds_of(failures) == {1: Retryable}
     assert "eTag" in str(failures[1])
     assert failures[1].alone
     assert len(search.received()) == 2
@@ -310,7 +297,7 @@ def test_a_server_with_a_small_body_limit_gets_small_requests(
     target = make(search.narrow_settings(format=form))
     large = event("large", 1, principal="p" * 40_000)
     failures = target.send([*events(60), large, *events(60, "other")])
-    assert {index: type(error) for index, error in failures.items()} == {60: TooLargeError}
+    assert kinds_of(failures) == {60: TooLargeError}
     assert "raise http.max_content_length" in str(failures[60])
     assert len(search.received()) == 120
 
@@ -435,9 +422,7 @@ def test_a_refused_event_does_not_affect_its_object(search: SearchServer, make: 
         event("fine", 5, **fits),
     ]
     failures = target.send(batch)
-    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-        (1, 4), Retryable
-    )
+    assert kinds_of(failures) == dict.fromkeys((1, 4), Retryable)
     assert "userAgent" in str(failures[1])
     # Their entries in the guard do not make other events fail.
     assert target.send([event("tagged", 4), event("under", 3, DELETE)]) == {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +22,6 @@ from bucketcast.targets.nats.answers import ANSWERS
 from bucketcast.targets.nats.jetstream import _Error, _refusal
 from tests.contract.case import HANGS_AFTER, bounded, event, events, path_of
 from tests.contract.target_factory import running, target_factory
-from tests.servers import Server
 from tests.servers import nats_stream as stream
 from tests.servers.machine import go_sources, ports
 from tests.servers.nats import LOGIN, TOKEN, NatsServer, StreamingServer
@@ -35,6 +34,7 @@ Make = Callable[..., Target]
 core = running("nats-core")
 jetstream = running("nats-jetstream")
 streaming = running("nats-streaming")
+nats = running("nats-core", "nats-jetstream", "nats-streaming")
 
 
 @pytest.fixture
@@ -63,11 +63,9 @@ def paths(server: NatsServer, subject: str = "") -> list[str]:
 COPIES = [("one", True), ("two", True), ("0123456789abcdef", False)]
 
 
-def test_stream_stores_a_copy_for_each_named_rule(
-    server: Callable[[str], Server], make: Make
-) -> None:
+def test_stream_stores_a_copy_for_each_named_rule(jetstream: NatsServer, make: Make) -> None:
     """A named rule sends its own notification; the stream drops repeated copies."""
-    jetstream, put = server("nats-jetstream"), event("a")
+    put = event("a")
     copies = [replace(put, rule=name, named=named) for name, named in COPIES]
     assert make(jetstream.settings()).send([*copies, *copies]) == {}
     ids = [arrival.headers["Nats-Msg-Id"] for arrival in jetstream.received()]
@@ -201,11 +199,7 @@ def test_event_too_large_for_the_stream_waits(jetstream: NatsServer, make: Make)
     assert paths(jetstream) == ["uploads/a", "uploads/b"]
 
 
-@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
-def test_event_too_large_for_the_server_waits(
-    server: Callable[[str], Server], make: Make, name: str
-) -> None:
-    nats = cast("NatsServer", server(name))
+def test_event_too_large_for_the_server_waits(nats: NatsServer, make: Make) -> None:
     large = event("large", 2, principal="p" * 2_000)
     with nats.configured(f"{LOGIN}\nmax_payload: 4096"):
         failures = make(nats.settings()).send([event("a"), large, event("b", 3)])
@@ -221,12 +215,10 @@ def test_full_stream_stores_the_events_that_fit(jetstream: NatsServer, make: Mak
     assert "maximum messages exceeded" in str(failures[2])
 
 
-@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
 def test_closed_connection_is_replaced(
-    server: Callable[[str], Server], make: Make, monkeypatch: pytest.MonkeyPatch, name: str
+    nats: NatsServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frozen function may or may not see that the server closed it."""
-    nats = cast("NatsServer", server(name))
     target = make(nats.settings())
     assert target.send(events(2)) == {}
     nats.stop()

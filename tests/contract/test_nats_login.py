@@ -5,7 +5,7 @@ import base64
 import json
 import ssl
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import nkeys  # type: ignore[import-untyped]
 import pytest
@@ -17,13 +17,13 @@ from bucketcast.targets.nats import Target
 from tests.contract.case import events
 from tests.contract.target_factory import running, target_factory
 from tests.contract.test_nats import reason
-from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
 
 Make = Callable[..., Target]
 core = running("nats-core")
 jetstream = running("nats-jetstream")
-SERVERS = ("nats-core", "nats-jetstream", "nats-streaming")
+restricted = running("nats-core", "nats-jetstream")
+nats = running("nats-core", "nats-jetstream", "nats-streaming")
 
 
 @pytest.fixture
@@ -31,11 +31,6 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     monkeypatch.setattr(Target, "timeout", 5.0)
     with target_factory(Target, dict) as make:
         yield make
-
-
-@pytest.fixture(params=SERVERS)
-def nats(request: pytest.FixtureRequest, server: Callable[[str], Server]) -> NatsServer:
-    return cast("NatsServer", server(request.param))
 
 
 ADMIN = {"user": "admin", "password": "adm1n-s3cret"}
@@ -48,11 +43,7 @@ allow_non_tls: true"""
 ALICE = {"token": "", "username": "alice", "password": "alice-s3cret"}
 
 
-@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream"])
-def test_forbidden_subject_is_reported(
-    server: Callable[[str], Server], make: Make, name: str
-) -> None:
-    restricted = cast("NatsServer", server(name))
+def test_forbidden_subject_is_reported(restricted: NatsServer, make: Make) -> None:
     with restricted.configured(USERS.format(rights='publish: "ev.mine"'), **ADMIN):
         error = reason(make(restricted.settings(**ALICE)), events(3))
         assert type(error) is NotAuthorized

@@ -20,7 +20,9 @@ from tests.contract.target_factory import making, running
 from tests.servers import Arrival
 from tests.servers.machine import go_sources
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
+from tests.unit.samples import kinds_of
 
+Make = Callable[..., Target]
 nsqd = running("nsq")
 make = making(Target, "nsq", check=False)
 
@@ -36,20 +38,20 @@ def sized_event(index: int, length: int) -> Event:
 
 
 @pytest.mark.parametrize("topic", ["other", "a.b_c-D9", "n" * 64])
-def test_events_go_to_the_topic(nsqd: NsqServer, make: Callable[..., Target], topic: str) -> None:
+def test_events_go_to_the_topic(nsqd: NsqServer, make: Make, topic: str) -> None:
     assert nsqd.received(topic) == []
     assert make(topic=topic).send(events(3)) == {}
     assert paths(nsqd.received(topic)) == [minio.path(put) for put in events(3)]
     assert nsqd.received() == []
 
 
-def test_events_go_to_an_ephemeral_topic(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_events_go_to_an_ephemeral_topic(nsqd: NsqServer, make: Make) -> None:
     nsqd.configure(mem_queue_size=None)  # without memory it keeps nothing at all
     assert make(topic="brief#ephemeral").send(events(3)) == {}
     assert len(nsqd.received("brief#ephemeral")) == 3
 
 
-def test_invalid_topic_of_a_secret_is_reported(make: Callable[..., Target]) -> None:
+def test_invalid_topic_of_a_secret_is_reported(make: Make) -> None:
     """The value of a secret is not checked before."""
     failures = make(topic="a/b").send(events(2))
     assert [type(error) for error in failures.values()] == [Retryable, Retryable]
@@ -57,7 +59,7 @@ def test_invalid_topic_of_a_secret_is_reported(make: Callable[..., Target]) -> N
 
 
 @pytest.mark.parametrize("key", ["tls", "tls_enable"])
-def test_both_names_of_tls_encrypt(nsqd: NsqServer, make: Callable[..., Target], key: str) -> None:
+def test_both_names_of_tls_encrypt(nsqd: NsqServer, make: Make, key: str) -> None:
     texts = {**nsqd.tls_settings(), "tls": "off", key: "on"}
     nsqd.configure(tls_required="tcp-https")
     assert make(texts).send(events(1)) == {}
@@ -65,9 +67,7 @@ def test_both_names_of_tls_encrypt(nsqd: NsqServer, make: Callable[..., Target],
     assert paths(nsqd.received()) == ["uploads/photo-00001"]
 
 
-def test_nsqd_that_requires_tls_is_reported_with_the_option(
-    nsqd: NsqServer, make: Callable[..., Target]
-) -> None:
+def test_nsqd_that_requires_tls_is_reported_with_the_option(nsqd: NsqServer, make: Make) -> None:
     target = make()
     nsqd.configure(tls_required="tcp-https")
     error = target.send(events(1))[0]
@@ -75,7 +75,7 @@ def test_nsqd_that_requires_tls_is_reported_with_the_option(
     assert "set tls = on" in str(error)
 
 
-def test_nsqd_without_tls_gets_nothing(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_nsqd_without_tls_gets_nothing(nsqd: NsqServer, make: Make) -> None:
     target = make(nsqd.tls_settings())
     nsqd.configure(tls_cert=None, tls_key=None)
     error = target.send(events(1))[0]
@@ -84,9 +84,7 @@ def test_nsqd_without_tls_gets_nothing(nsqd: NsqServer, make: Callable[..., Targ
     assert nsqd.received() == []
 
 
-def test_secret_without_the_permission_is_reported(
-    nsqd: NsqServer, make: Callable[..., Target]
-) -> None:
+def test_secret_without_the_permission_is_reported(nsqd: NsqServer, make: Make) -> None:
     assert make(auth_secret=LIMITED_SECRET).send(events(1)) == {}
     target = make(auth_secret=LIMITED_SECRET, topic="other")
     target.probe()
@@ -99,9 +97,7 @@ def test_secret_without_the_permission_is_reported(
     assert nsqd.received("other") == []
 
 
-def test_secret_is_sent_only_if_nsqd_requires_it(
-    nsqd: NsqServer, make: Callable[..., Target]
-) -> None:
+def test_secret_is_sent_only_if_nsqd_requires_it(nsqd: NsqServer, make: Make) -> None:
     """Else nsqd answers with an error, and the network sees the secret."""
     identified = b'{"auth_required":false,"tls_v1":false}'
     with endpoint(framed(identified), framed(b"OK")) as (address, received):
@@ -114,7 +110,7 @@ def test_secret_is_sent_only_if_nsqd_requires_it(
 
 
 def test_events_too_large_are_rejected_and_the_rest_arrives_in_order(
-    nsqd: NsqServer, make: Callable[..., Target]
+    nsqd: NsqServer, make: Make
 ) -> None:
     target = make()
     nsqd.configure(max_msg_size=2_000)
@@ -122,17 +118,13 @@ def test_events_too_large_are_rejected_and_the_rest_arrives_in_order(
     batch = [sized_event(index, length) for index, length in enumerate(lengths)]
     assert [len(minio.log(put)) for put in batch] == lengths
     failures = target.send(batch)
-    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
-        (2, 4, 305), TooLargeError
-    )
+    assert kinds_of(failures) == dict.fromkeys((2, 4, 305), TooLargeError)
     assert "takes 2001 bytes; nsqd takes 2000: see its --max-msg-size" in str(failures[2])
     expected = [minio.path(put) for index, put in enumerate(batch) if index not in failures]
     assert paths(nsqd.received()) == expected
 
 
-def test_raised_message_size_is_used_after_a_restart(
-    nsqd: NsqServer, make: Callable[..., Target]
-) -> None:
+def test_raised_message_size_is_used_after_a_restart(nsqd: NsqServer, make: Make) -> None:
     target = make()
     nsqd.configure(max_msg_size=2_000)
     assert isinstance(target.send([sized_event(1, 3_000)])[0], TooLargeError)
@@ -142,18 +134,18 @@ def test_raised_message_size_is_used_after_a_restart(
     assert len(nsqd.received()) == 2
 
 
-def test_batches_are_split_at_nsqds_limit(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_batches_are_split_at_nsqds_limit(nsqd: NsqServer, make: Make) -> None:
     target = make()
     nsqd.configure(max_body_size=4_000)
     batch = [sized_event(index, 900) for index in range(40)]
     largest, larger = sized_event(40, 3_992), sized_event(41, 3_993)
     failures = target.send([*batch, larger, largest])
-    assert {index: type(error) for index, error in failures.items()} == {40: TooLargeError}
+    assert kinds_of(failures) == {40: TooLargeError}
     assert "nsqd takes 3992" in str(failures[40])
     assert paths(nsqd.received()) == [minio.path(put) for put in [*batch, largest]]
 
 
-def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Make) -> None:
     target = make(nsqd_address=f"127.0.0.1:{nsqd.http}")
     with pytest.raises(NotConnected, match=r"must be nsqd's TCP address \(4150\)"):
         target.probe()
@@ -170,7 +162,7 @@ def test_nsqds_http_port_is_reported(nsqd: NsqServer, make: Callable[..., Target
     ],
 )
 def test_answer_of_another_server_is_reported(
-    make: Callable[..., Target], answers: list[bytes], expected: str
+    make: Make, answers: list[bytes], expected: str
 ) -> None:
     # It reads once more before it closes the connection.
     with endpoint(*map(framed, answers), b"") as (address, _):
@@ -180,7 +172,7 @@ def test_answer_of_another_server_is_reported(
 
 
 def test_few_commands_are_in_flight_when_a_connection_breaks(
-    make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+    make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole batch fails, but only these can repeat."""
     monkeypatch.setattr(Target, "timeout", 2.0)
@@ -191,7 +183,7 @@ def test_few_commands_are_in_flight_when_a_connection_breaks(
     assert b"".join(received).count(b"MPUB ") == UNCONFIRMED
 
 
-def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Make) -> None:
     assert make().send(events(2)) == {}
     stats = nsqd.request("/stats?format=json&include_clients=true")
     clients: list[dict[str, Any]] = stats["producers"]

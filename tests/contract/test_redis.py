@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
@@ -14,24 +13,16 @@ from bucketcast.shapes import minio
 from bucketcast.targets.base.answers import TooLargeError
 from bucketcast.targets.redis import REQUIRED_RIGHTS, Target, mirror
 from bucketcast.targets.redis import client as redis_client
-from tests.contract.case import DELETE, PUT, event
+from tests.contract.case import DELETE, PUT, TAGGED, event, tagged
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.target_factory import making, running
 from tests.servers.redis import RedisServer
 
-TAGGED = "s3:ObjectCreated:PutTagging"
-
-
-def tagged(key: str, at: int, **fields: Any) -> Event:
-    return event(key, at, TAGGED, sequencer="", **fields)
-
-
+Make = Callable[..., Target]
 redis = running("redis")
 make = making(Target, "redis", check=False)
-
-
 Encode = Callable[[Event], bytes]
 
 
@@ -61,7 +52,7 @@ def _with_invalid_unicode(event_: Event) -> bytes:
     "encode", [_as_minio, _with_blanks, _to_the_second, _escaped, _with_invalid_unicode]
 )
 def test_a_field_that_minio_wrote_keeps_its_own_order(
-    redis: RedisServer, make: Callable[..., Target], encode: Encode
+    redis: RedisServer, make: Make, encode: Encode
 ) -> None:
     events = [event(key, 5000) for key in ("old", "kept", "removed", "tagged", "late")]
     with redis.connect() as client:
@@ -93,9 +84,7 @@ def test_a_field_that_minio_wrote_keeps_its_own_order(
         '{"Records":[{"eventTime":"2027-01-02T03:04:05Z","s3":{"object":{"sequencer":"F"}}},{}]}',
     ],
 )
-def test_a_field_that_is_no_record_is_replaced(
-    redis: RedisServer, make: Callable[..., Target], text: str
-) -> None:
+def test_a_field_that_is_no_record_is_replaced(redis: RedisServer, make: Make, text: str) -> None:
     with redis.connect() as client:
         for key in ("put", "removed", "tagged", "left"):
             client.hset(redis.destination, f"uploads/{key}", text)
@@ -115,9 +104,7 @@ def test_a_field_that_is_no_record_is_replaced(
     }
 
 
-def test_an_overlay_leaves_the_object_as_it_is_written(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
+def test_an_overlay_leaves_the_object_as_it_is_written(redis: RedisServer, make: Make) -> None:
     stored = b'{"key":"a" , "size" : 12345678901234567890,"x":{},"y":[],"z":1e5,"sequencer":"5"}'
     whole = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (
         event("a", 5).time.encode(),
@@ -131,9 +118,7 @@ def test_an_overlay_leaves_the_object_as_it_is_written(
     assert msgspec.json.decode(value)["Records"][0]["source"]["userAgent"] == "}},{"
 
 
-def test_a_field_removed_by_hand_is_restored(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
+def test_a_field_removed_by_hand_is_restored(redis: RedisServer, make: Make) -> None:
     """As when a mirror is filled again: the guard does not hide puts that it knows."""
     target = make()
     for event_ in (event("a", 5), tagged("a", 6), event("a", 7)):
@@ -147,7 +132,7 @@ def test_a_field_removed_by_hand_is_restored(
 
 
 def test_an_event_that_makes_the_script_fail_is_rejected_alone(
-    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+    redis: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real script, with an error for some events."""
     fault = 'if string.find(ARGV[1], "poison", 1, true) then error("met poison") end\n'
@@ -170,7 +155,7 @@ def test_an_event_that_makes_the_script_fail_is_rejected_alone(
 
 
 def test_old_guard_entries_are_deleted(
-    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+    redis: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target, day = make(), [0]
     monkeypatch.setattr(time, "time", lambda: 1e9 + day[0] * 86_400)
@@ -204,7 +189,7 @@ def test_old_guard_entries_are_deleted(
 
 
 def test_what_a_batch_that_failed_left_in_the_guard_is_deleted_too(
-    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+    redis: RedisServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day = [0]
     monkeypatch.setattr(time, "time", lambda: 1e9 + day[0] * 86_400)
@@ -224,7 +209,7 @@ def test_what_a_batch_that_failed_left_in_the_guard_is_deleted_too(
     ("format_", "type_"), [("namespace", "hash"), ("access", "list")], ids=["namespace", "access"]
 )
 def test_a_key_of_another_type_is_kept_and_reported(
-    redis: RedisServer, make: Callable[..., Target], format_: str, type_: str
+    redis: RedisServer, make: Make, format_: str, type_: str
 ) -> None:
     target = make(format=format_)
     with redis.connect() as client:
@@ -240,9 +225,7 @@ def test_a_key_of_another_type_is_kept_and_reported(
     assert target.send([event("a", 1)]) == {}
 
 
-def test_a_user_with_the_documented_rights_is_enough(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
+def test_a_user_with_the_documented_rights_is_enough(redis: RedisServer, make: Make) -> None:
     own = {"user": "narrow", "password": "n4rrow"}
     with redis.connect() as client:
         try:
@@ -259,9 +242,7 @@ def test_a_user_with_the_documented_rights_is_enough(
 
 
 @pytest.mark.parametrize("format_", ["namespace", "access"])
-def test_missing_rights_are_named(
-    redis: RedisServer, make: Callable[..., Target], format_: str
-) -> None:
+def test_missing_rights_are_named(redis: RedisServer, make: Make, format_: str) -> None:
     settings = redis.limited_settings(key="other", format=format_)
     failure = make(settings).send([event("a", 1)])[0]
     assert type(failure) is NotAuthorized
@@ -283,7 +264,7 @@ def test_missing_rights_are_named(
 )
 def test_a_failed_tls_handshake_has_a_hint(
     redis: RedisServer,
-    make: Callable[..., Target],
+    make: Make,
     monkeypatch: pytest.MonkeyPatch,
     broken: dict[str, str],
     expected: str,
@@ -297,9 +278,7 @@ def test_a_failed_tls_handshake_has_a_hint(
         make(settings).probe()
 
 
-def test_a_server_without_memory_keeps_its_rows(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
+def test_a_server_without_memory_keeps_its_rows(redis: RedisServer, make: Make) -> None:
     target = make()
     assert target.send([event("a", 1)]) == {}
     with redis.connect() as client:
@@ -316,7 +295,7 @@ def test_a_server_without_memory_keeps_its_rows(
 @pytest.mark.parametrize("form", ["namespace", "access"])
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_beside_a_part_that_is_too_large_the_others_arrive(
-    redis: RedisServer, make: Callable[..., Target], form: str, *, encrypted: bool
+    redis: RedisServer, make: Make, form: str, *, encrypted: bool
 ) -> None:
     """The part is sent again at once, and halved: it may hold others that are not too large."""
     settings = redis.tls_settings() if encrypted else redis.settings()
@@ -338,7 +317,7 @@ def test_beside_a_part_that_is_too_large_the_others_arrive(
     assert len(redis.received()) == half + (form == "access")
 
 
-def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[..., Target]) -> None:
+def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Make) -> None:
     with redis.connect() as client:
         client.replicaof("127.0.0.1", "1")
         try:
@@ -351,7 +330,7 @@ def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[...
     assert ("READONLY" in finding.found, finding.hint) == (True, "address must be the primary's")
 
 
-def test_a_flushed_script_is_loaded_again(redis: RedisServer, make: Callable[..., Target]) -> None:
+def test_a_flushed_script_is_loaded_again(redis: RedisServer, make: Make) -> None:
     target = make()
     assert target.send([event("a", 1)]) == {}
     with redis.connect() as client:

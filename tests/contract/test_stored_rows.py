@@ -9,9 +9,8 @@ from bucketcast.event import Event, padded
 from bucketcast.mirror.rows import MergedState, StoredRow
 from bucketcast.shapes import minio
 from bucketcast.targets.base.mirror import Mirror
-from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, Sender, bounded, event, events
+from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, Sender, bounded, event, events, tagged
 
-TAGGED = "s3:ObjectCreated:PutTagging"
 UPLOADS = "uploads/"
 
 
@@ -145,12 +144,12 @@ def test_the_merged_state_says_what_an_event_has_to_be_newer_than(
 
 
 def test_the_merged_state_has_overlays(mirror: Case) -> None:
-    put, tagged = event("a", 5), event("a", 8, TAGGED, sequencer="", size=None, etag=None)
+    put, tags = event("a", 5), tagged("a", 8, size=None, etag=None)
     sender = mirror.sender()
-    assert sender.send([put, tagged]) == {}
+    assert sender.send([put, tags]) == {}
     (found,) = states_of(sender, "a").values()
-    assert (found.sequencer, found.time) == (padded("5"), tagged.time)
-    assert found.row == StoredRow("uploads/a", padded("5"), tagged.time, "e5", 5)
+    assert (found.sequencer, found.time) == (padded("5"), tags.time)
+    assert found.row == StoredRow("uploads/a", padded("5"), tags.time, "e5", 5)
 
 
 def test_an_event_newer_than_the_merged_state_repairs_the_row(mirror: Case) -> None:
@@ -159,7 +158,7 @@ def test_an_event_newer_than_the_merged_state_repairs_the_row(mirror: Case) -> N
     assert sender.send([event("late", 9, DELETE, sequencer=""), event("late", 5)]) == {}
     assert sender.send([event("never", 9, DELETE)]) == {}
     assert sender.send([event("extra", 5), event("tagged", 5)]) == {}
-    assert sender.send([event("tagged", 8, TAGGED, sequencer="")]) == {}
+    assert sender.send([tagged("tagged", 8)]) == {}
     assert sender.send([event("under", 5, version_id="v2")]) == {}
     assert sender.send([event("under", 9, DELETE, version_id="v2")]) == {}
     keys = ("hidden", "late", "never", "extra", "tagged", "new", "under")

@@ -8,11 +8,10 @@ import pytest
 from bucketcast.event import Event
 from bucketcast.mirror.registers import SEEN
 from bucketcast.targets.base.mirror import SWEEP_LIMIT, Mirror
-from tests.contract.case import DELETE, UNUSUAL_KEYS, Case, event, record_of
+from tests.contract.case import DELETE, TAGGED, UNUSUAL_KEYS, Case, event, record_of
 from tests.contract.mirrors import rows
 from tests.contract.oracle import visible
 
-TAGGED = "s3:ObjectCreated:PutTagging"
 OLDEST = "0" * 16
 
 

@@ -6,9 +6,8 @@ from bucketcast import sources
 from bucketcast.errors import Rejected
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from tests.contract.case import Case, event, record_of
+from tests.contract.case import Case, event, record_of, tagged
 
-TAGGED = "s3:ObjectCreated:PutTagging"
 ODD = {
     "a NUL": r'"\u0000"',
     "a number beyond all floats": "1e999",
@@ -28,22 +27,17 @@ def relayed(event_: Event, odd: str = '""') -> Event:
     return parsed
 
 
-def tagged(key: str, at: int) -> Event:
-    """As MinIO reports it: with the object's sequencer."""
-    return event(key, at, TAGGED, sequencer="5", size=5, etag="e5")
-
-
 def test_events_that_the_target_refuses_fail_alone(formatted: Case) -> None:
     sender = formatted.sender()
     good = [relayed(event(f"good-{at:03}", at)) for at in range(1, 101)]
     for number in range(len(ODD)):
         good += [relayed(event(f"under-{number}", 5)), relayed(event(f"tagged-{number}", 5))]
     assert sender.send([good[0]]) == {}
-    batch = [*good]
+    batch, minios = [*good], {"sequencer": "5", "size": 5, "etag": "e5"}  # it tells the object's
     for number, odd in enumerate(ODD.values()):
         batch.insert(30, relayed(event(f"odd-{number}", 5), odd))
         batch.insert(60, relayed(event(f"under-{number}", 6), odd))
-        batch.insert(90, relayed(tagged(f"tagged-{number}", 7), odd))
+        batch.insert(90, relayed(tagged(f"tagged-{number}", 7, **minios), odd))
     failures = sender.send(batch)
     assert all(error.alone or isinstance(error, Rejected) for error in failures.values())
     rejected = [batch[index].key for index in failures]

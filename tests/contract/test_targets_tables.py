@@ -16,6 +16,7 @@ from bucketcast.limits import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.targets.base.tables import LOCK_SECONDS, TableTarget
 from tests.contract.case import DELETE, PUT, Case, event
 from tests.contract.mirrors import rows
+from tests.unit.samples import kinds_of
 
 OF_MINIO = {
     "eventName": PUT,
@@ -112,10 +113,6 @@ def tables(table_mirror: Case) -> Iterator[Tables]:
     server: Any = table_mirror.server
     with closing(server.connect()) as admin:
         yield Tables(table_mirror, admin)
-
-
-def kinds_of(failures: dict[int, Any]) -> dict[int, type]:
-    return {index: type(error) for index, error in failures.items()}
 
 
 def test_a_table_that_minio_filled_is_used(tables: Tables) -> None:

@@ -52,9 +52,7 @@ def test_loopback_is_refused_in_any_notation(
     assert outcome(webhook, host) == ""
 
 
-def test_doctor_does_not_connect_to_a_refused_address(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_doctor_does_not_connect_to_a_refused_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "none")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0)
