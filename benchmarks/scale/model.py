@@ -87,11 +87,17 @@ class Flow(NamedTuple):
 
     def delay(self, part: float) -> float:
         """Return a quantile of the delay through both hops, in seconds."""
-        # An event is more often in a large message than in a small one.
-        size = size_of_an_event(self.ingest)
-        dispatch = self.dispatch._replace(takes=lambda batch: dispatch_seconds(batch * size))
-        sums = sorted(map(sum, product(delays(self.ingest), delays(dispatch))))
+        sums = delays_through(self)
         return sums[int(part * len(sums))]
+
+
+@cache
+def delays_through(flow: Flow) -> Sequence[float]:
+    """Return delays through both hops, in seconds, the shortest first."""
+    # An event is more often in a large message than in a small one.
+    size = size_of_an_event(flow.ingest)
+    dispatch = flow.dispatch._replace(takes=lambda batch: dispatch_seconds(batch * size))
+    return sorted(map(sum, product(delays(flow.ingest), delays(dispatch))))
 
 
 def ingest_seconds(events: float, targets: int) -> float:
@@ -142,7 +148,6 @@ def size_of_an_event(hop: Hop) -> float:
     return sum(size * size for size in sizes) / sum(sizes)
 
 
-@cache
 def delays(hop: Hop) -> Sequence[float]:
     """Return quantiles, in seconds, of the time from a message's arrival to its call's end."""
     found = (_delays_gathered if hop.gathering else _delays_at_once)(hop)
@@ -171,9 +176,11 @@ def _delays_gathered(hop: Hop) -> Iterator[tuple[float, float]]:
     for busy, more in product(QUANTILES, repeat=2):
         now_free = min(max(free + spread * NORMAL.inv_cdf(busy), 1.0), hop.pollers)
         size = _size(hop, more, free / now_free)
-        for each, varied in product(QUANTILES, repeat=2):
+        takes = [_varied(hop, size, varied) for varied in QUANTILES]
+        for each in QUANTILES:
             waits = hop.gathering * min(1.0, each / max(1 - 1 / size, each))
-            yield waits + c.CALL + _varied(hop, size, varied), size
+            for taken in takes:
+                yield waits + c.CALL + taken, size
 
 
 def _size(hop: Hop, quantile: float, more: float = 1.0) -> float:

@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def hold(limit: str) -> Taken:
-    """Find names, as many as the limit and eight times as many; return what the most take."""
+    """Find names, as many as the limit and five times as many; return what the most take."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - not where ingest is measured
 
     from glue_jobs.scanner import counting, sums  # noqa: PLC0415 - as above
@@ -43,7 +43,7 @@ def hold(limit: str) -> Taken:
     listing = spark.range(1).selectExpr("string(id) key", "id size")
     thresholds = sums.Thresholds(folders=0, versions=1)
     held = []
-    for part, times in ((64, 1), (32, 1), (64, 8)):
+    for part, times in ((64, 1), (32, 1), (64, 5)):
         most = getattr(limits, limit) // part
         setattr(counting, limit, most)
         found = spark.range(times * most).selectExpr(*FOUND[limit].split(", "))
