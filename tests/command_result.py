@@ -16,3 +16,8 @@ class CommandResult:
     @property
     def document(self) -> Any:
         return json.loads(self.out)
+
+    def said(self, code: int) -> str:
+        """Return the standard error of a command that is to have ended with this code."""
+        assert self.code == code, self.out + self.err
+        return self.err

@@ -20,8 +20,11 @@ from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import DynamicSetup
-from bucketcast.rules.sent_events import EVENTS
+from bucketcast.notifications.document import attach
+from bucketcast.rules.sent_events import EVENTS, Part
 from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters
+from bucketcast.state.rules import Rules
 from bucketcast.state.table import PARTITION_KEY, SORT_KEY
 
 ACCOUNT: Final = "123456789012"
@@ -32,6 +35,8 @@ INGRESS_ARN: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress"
 ENTRY: Final = {"Id": "Bucketcast-ingress", "QueueArn": INGRESS_ARN, "Events": list(EVENTS)}
 """Our entry in the notification configuration of an attached bucket."""
 TOPIC: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
+WEBHOOK: Final = "arn:minio:sqs::primary:webhook"
+POSTGRES: Final = "arn:minio:sqs::main:postgresql"
 DYNAMIC: Final = DynamicSetup(
     functions={
         "webhook": "Bucketcast-dynamic-webhook",
@@ -185,12 +190,18 @@ class MotoAws(Aws):
         patch.setattr(self.cloudformation, "describe_stacks", self._describe_stacks)
         patch.setattr(self.functions, "invoke", self._invoke)
         make_state_table(self.dynamodb)
+        self.rules = Rules(TABLE, self.dynamodb)
         make_function(f"{self.stack}-ingest")
         for number, (kind, type_, id_) in enumerate(targets):
             self.outputs[f"Target{number}"] = json.dumps(self._make_target(kind, type_, id_))
 
     def client(self, service: str, attempts: int = 1) -> Any:  # noqa: ARG002 - moto asks for no repeats
         return client(service)
+
+    @property
+    def counters(self) -> Counters:
+        """Counters that have met no slow answer yet, after which they write later."""
+        return Counters(TABLE, lambda: self.dynamodb)
 
     def queue(self, name: str) -> str:
         return self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
@@ -213,6 +224,16 @@ class MotoAws(Aws):
         """Change what the stack says of a target."""
         (key,) = [name for name, text in self.outputs.items() if arn in text]
         self.outputs[key] = json.dumps({**json.loads(self.outputs[key]), **changed})
+
+    def attach_by_deploy(self, via: str = "sqs", **more: Any) -> None:
+        """Let the stack say that it has attached the bucket uploads."""
+        attached = {"bucket": "uploads", "via": via, **more}
+        self.outputs["Attachmentsuploads"] = json.dumps(attached)
+
+    def attach_part(self, part: Part) -> None:
+        """Let a deploy have attached this part of the bucket uploads."""
+        self.attach_by_deploy(part=part._asdict())
+        notify("uploads", **attach({}, "Bucketcast-ingress", INGRESS_ARN, part))
 
     def _describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
         if self.stack != StackName:

@@ -38,8 +38,7 @@ from tests.unit.samples import RELEASED
     ],
 )
 def test_misuse_is_said_in_one_style(run: Run, words: str, error: str) -> None:
-    ran = run(*words.split())
-    assert (ran.code, ran.err.startswith(f"bucketcast: {error}")) == (2, True)
+    assert run(*words.split()).said(2).startswith(f"bucketcast: {error}")
 
 
 def test_help_and_version_do_not_import_boto3() -> None:

@@ -57,8 +57,12 @@ class Site:
         """Return the page that an answer leads to, once it is complete."""
         if answer.status != 303:
             return answer
+        return self.without("data-live", answer.headers["location"])
+
+    def without(self, sign: str, address: str) -> Answer:
+        """Return a page once it no longer has this sign of being at work."""
         end = time.monotonic() + 180
-        while "data-live" in (page := self.get(answer.headers["location"])).body:
+        while sign in (page := self.get(address)).body:
             assert time.monotonic() < end, page.text
             time.sleep(0.01)
         return page

@@ -6,12 +6,11 @@ from typing import Any, Final
 
 import pytest
 
-from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.counters import Counts
 from tests.unit.conftest import Watch
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import TABLE, MotoAws, refusal
+from tests.unit.moto_aws import WEBHOOK, MotoAws, refusal
 
-ARN: Final = "arn:minio:sqs::primary:webhook"
 TARGET: Final = "/targets/webhook:primary"
 QUEUE: Final = "Bucketcast-webhook-primary"
 CHART: Final = re.compile(r'role="img" aria-label="([^"]*)"')
@@ -21,7 +20,7 @@ CHART: Final = re.compile(r'role="img" aria-label="([^"]*)"')
 def test_metrics_are_drawn_for_a_period(
     site: Site, aws: MotoAws, period: str, highest: str
 ) -> None:
-    dimensions = [{"Name": "target", "Value": ARN}]
+    dimensions = [{"Name": "target", "Value": WEBHOOK}]
     for ago, number in ((0, 6), (2 * 86_400, 9)):
         metric: Any = {"MetricName": "EventsDelivered", "Dimensions": dimensions, "Value": number}
         metric["Timestamp"] = time.time() - ago
@@ -53,9 +52,9 @@ def test_counts_of_a_stack_without_metrics_are_drawn(
     site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "nothing is counted yet" in site.get(TARGET).text
-    counters, now = Counters(TABLE, lambda: aws.dynamodb), time.time()
+    now = time.time()
     for minute, counts in enumerate((Counts(sent=40), Counts(2, 5), Counts(3, dead=1))):
-        counters.add(ARN, counts)
+        aws.counters.add(WEBHOOK, counts)
         monkeypatch.setattr(time, "time", lambda at=now + 61 * minute: at)
         site.state.watch._read()
     assert CHART.findall(site.get(TARGET).text) == [

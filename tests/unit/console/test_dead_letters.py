@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -34,11 +33,7 @@ def letters(aws: MotoAws) -> None:
 
 
 def read(site: Site, address: str) -> Answer:
-    """Load a page until what it reads is there, without the script that shows it at once."""
-    end = time.monotonic() + 60
-    while "It runs" in (page := site.get(address)).text and time.monotonic() < end:
-        time.sleep(0.01)
-    return page
+    return site.without("It runs", address)
 
 
 @pytest.mark.usefixtures("letters")

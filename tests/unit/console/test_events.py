@@ -17,10 +17,9 @@ from bucketcast.event import Event
 from bucketcast.rules import Rule
 from localstack.console import LISTENS
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import MotoAws, configure
+from tests.unit.moto_aws import WEBHOOK, MotoAws, configure
 from tests.unit.samples import event
 
-HOOK: Final = "arn:minio:sqs::primary:webhook"
 PAYLOAD: Final = """id: a
 id: b
 
@@ -62,7 +61,7 @@ def read_log(recorder: Recorder, *lines: str) -> None:
 def test_a_filter_is_in_the_address_and_in_the_command(site: Site, recorder: Recorder) -> None:
     recorder.since = NOW
     cat = record(recorder, "photos/a&b.jpg")
-    recorder.recent.add_steps([Step(1, trace_id(cat), "retried", HOOK, reason="answered 503")])
+    recorder.recent.add_steps([Step(1, trace_id(cat), "retried", WEBHOOK, reason="answered 503")])
     record(recorder, "photos/dog", name="s3:ObjectRemoved:Delete")
     record(recorder, "photos/bird", bucket="other")
     record(recorder, "logs/x")
@@ -98,9 +97,11 @@ def test_a_payload_is_folded_formatted_and_printed_once(
     entry = recorder.recent.find(record(recorder, "cat").id)
     assert entry
     cat = entry.event
-    sent = [Message(cat, HOOK.replace("primary", id_), {"id": id_}, b'{"x":[1]}') for id_ in "ab"]
-    sent.append(Message(cat, HOOK, {}, b"no JSON"))
-    rule = Rule(bucket="uploads", arn=HOOK, events=("put",))
+    sent = [
+        Message(cat, f"arn:minio:sqs::{id_}:webhook", {"id": id_}, b'{"x":[1]}') for id_ in "ab"
+    ]
+    sent.append(Message(cat, WEBHOOK, {}, b"no JSON"))
+    rule = Rule(bucket="uploads", arn=WEBHOOK, events=("put",))
     answers = [Answer(cat, rule, yes, str(yes)) for yes in (False, True)]
     monkeypatch.setattr(
         explain, "explain_deployed", lambda *_: Explanation([cat], answers, sent, missing=[])
@@ -118,7 +119,7 @@ def test_a_payload_is_folded_formatted_and_printed_once(
 def test_steps_of_the_objects_other_events_are_not_shown(site: Site, recorder: Recorder) -> None:
     first = record(recorder, "cat", sequencer="1")
     other = make("cat", time="2026-03-14T10:00:00.000Z")
-    read_log(recorder, *dispatched(HOOK, Outcomes({1: [other]}), 1))
+    read_log(recorder, *dispatched(WEBHOOK, Outcomes({1: [other]}), 1))
     assert "delivered" not in site.get(f"/events/{first.id}").text
     assert site.get("/events/other").status == 404
 
@@ -162,10 +163,10 @@ def test_whatever_an_event_holds_is_text(site: Site, recorder: Recorder) -> None
     body = json.dumps({"name": SCRIPT, "m": "\x00"}).encode()
     worse = event(key, request_id="2", stored=msgspec.Raw(body), metadata={"x": SCRIPT})
     recorder.recent.add(worse, NOW)
-    step = Step(1, trace_id(bad), "retried", HOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
+    step = Step(1, trace_id(bad), "retried", WEBHOOK, reason=f'"><img src=x onerror=y>{SCRIPT}')
     recorder.recent.add_steps([step])
     read_log(
-        recorder, *dispatched(HOOK, Outcomes(dead={("answer", f"</td>{SCRIPT}"): [Try(bad)]}), 1)
+        recorder, *dispatched(WEBHOOK, Outcomes(dead={("answer", f"</td>{SCRIPT}"): [Try(bad)]}), 1)
     )
     for address in ("/events", f"/events/{bad.id}", f"/events/{worse.id}"):
         answer = site.get(address)

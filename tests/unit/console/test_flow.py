@@ -3,7 +3,6 @@
 import re
 import time
 from threading import Event, Thread, current_thread
-from typing import Any
 
 import pytest
 
@@ -12,23 +11,19 @@ from bucketcast.console import context, flow
 from bucketcast.console.context import Shared
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
-from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.state.counters import Counts, Last
 from bucketcast.state.rules import Rules
 from bucketcast.terminal.output import Output
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, configure, refusal
+from tests.unit.moto_aws import WEBHOOK, MotoAws, configure, refusal
 
 TARGET = "/targets/webhook:primary"
-WEBHOOK_ARN = "arn:minio:sqs::primary:webhook"
-WEBHOOK = {"arn": "webhook:primary"}
 
 
 def test_a_target_is_probed_again_after_a_minute(
     site: Site, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.get("/")
-    while "being checked" in site.get("/").text:  # the flow's own probes run beside it
-        time.sleep(0.05)
+    site.without("being checked", "/")  # the flow's own probes run beside it
     with monkeypatch.context() as patch:
         patch.setattr(flow, "probe", None)
         assert ">online</span>" in site.get(TARGET).text
@@ -40,14 +35,12 @@ def test_a_target_is_probed_again_after_a_minute(
 
 def test_a_target_that_refuses_all_events_is_not_green(site: Site, aws: MotoAws) -> None:
     last = Last(failure=round(time.time() * 1_000), error="Retryable", reason="answered 503")
-    Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK_ARN, Counts(failed=30), last)
+    aws.counters.add(WEBHOOK, Counts(failed=30), last)
     queue = aws.queue("Bucketcast-webhook-primary")
     aws.sqs.send_message(QueueUrl=queue, MessageBody="x")
     page = site.get(TARGET).text
     assert ('"state failing"' in page, "state online" in page) == (True, False)
-    site.get("/")
-    while "being checked" in (page := site.get("/").text):
-        time.sleep(0.05)
+    page = site.without("being checked", "/").text
     assert '"state failing"' in page
     assert "0 of its last 30 tries went through" in page
     assert "answered 503" in page
@@ -56,13 +49,9 @@ def test_a_target_that_refuses_all_events_is_not_green(site: Site, aws: MotoAws)
 def test_a_bucket_with_rules_that_is_not_connected_says_so(site: Site, aws: MotoAws) -> None:
     aws.s3.create_bucket(Bucket="other")
     site.post("/changes/add-rule", bucket="other", arn="webhook:primary", events="put")
-    connected: Any = {"QueueConfigurations": [ENTRY]}
-    aws.s3.put_bucket_notification_configuration(
-        Bucket="uploads", NotificationConfiguration=connected
-    )
     site.post("/changes/add-rule", bucket="uploads", arn="webhook:primary", events="put")
-    off = Rule(bucket="quiet", arn=WEBHOOK_ARN, events=("s3:ObjectCreated:*",), disabled=True)
-    Rules(TABLE, aws.dynamodb).add(off)
+    off = Rule(bucket="quiet", arn=WEBHOOK, events=("s3:ObjectCreated:*",), disabled=True)
+    aws.rules.add(off)
     page = site.get("/").text
     assert re.findall(r'href="/rules"><b>(.*?)</b>', page) == ["2 rules"]
     assert re.findall("(bucket [a-z]+ is not connected)", page) == ["bucket other is not connected"]
@@ -144,5 +133,5 @@ def test_a_target_shows_its_settings_without_secrets(site: Site) -> None:
 
 def test_a_target_is_paused_and_resumed(site: Site) -> None:
     for change, paused in (("pause", True), ("resume", False)):
-        assert site.post(f"/changes/{change}", **WEBHOOK).headers["location"] == TARGET
+        assert site.post(f"/changes/{change}", arn="webhook:primary").headers["location"] == TARGET
         assert ("paused since" in site.get(TARGET).text) is paused

@@ -16,13 +16,12 @@ from bucketcast.console.recorder import Recorder
 from bucketcast.delivery.tracing import Outcomes, dispatched, received
 from bucketcast.listen.listener import EventsLostError
 from bucketcast.terminal.output import Output
-from tests.unit.moto_aws import MotoAws, log, refusal
+from tests.unit.moto_aws import WEBHOOK, MotoAws, log, refusal
 from tests.unit.samples import event
 
 pytestmark = pytest.mark.anyio
 
 CAT: Final = event("cat", request_id="1")
-HOOK: Final = "arn:minio:sqs::primary:webhook"
 
 
 @dataclass
@@ -62,7 +61,7 @@ async def test_views_share_one_listener_and_logs_say_what_became_of_events(
     recorder: Recorder,
 ) -> None:
     log("Bucketcast-ingest", received([(CAT, [])], 1), ago=1)
-    log("Bucketcast-webhook-primary", dispatched(HOOK, Outcomes({1: [CAT]}), 2), ago=1)
+    log("Bucketcast-webhook-primary", dispatched(WEBHOOK, Outcomes({1: [CAT]}), 2), ago=1)
     for _ in range(3):
         recorder.look()
     await until(lambda: any(row.outcomes for row in recorder.recent.newest(Wanted(), 1)))

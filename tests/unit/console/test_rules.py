@@ -6,14 +6,12 @@ import pytest
 
 from bucketcast.console.answers import ROWS
 from bucketcast.rules import Rule
-from bucketcast.state.rules import Rules
 from tests.unit.console.site import Site
-from tests.unit.moto_aws import TABLE, MotoAws, configure
+from tests.unit.moto_aws import WEBHOOK, MotoAws, configure
 
 ADD = "/changes/add-rule"
 REMOVE = "/changes/remove-rule"
-ARN = "arn:minio:sqs::primary:webhook"
-WEBHOOK = {"bucket": "uploads", "arn": "webhook:primary", "events": "put"}
+RULE = {"bucket": "uploads", "arn": "webhook:primary", "events": "put"}
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -23,7 +21,7 @@ def target(aws: MotoAws) -> None:  # noqa: ARG001 - it has the function
 
 
 def add(site: Site, **fields: str) -> None:
-    answer = site.post(ADD, **WEBHOOK | fields)
+    answer = site.post(ADD, **RULE | fields)
     assert answer.status == 303, answer.text
 
 
@@ -61,9 +59,8 @@ def test_rules_are_found_by_target_text_and_prefix(site: Site, query: str, names
 
 
 def test_rules_come_by_the_page(site: Site, aws: MotoAws) -> None:
-    rules = Rules(TABLE, aws.dynamodb)
     for number in range(ROWS + 1):
-        rules.add(Rule(bucket="uploads", arn=ARN, events=("put",), name=f"n{number:02}"))
+        aws.rules.add(Rule(bucket="uploads", arn=WEBHOOK, events=("put",), name=f"n{number:02}"))
     first = site.get("/rules?search=n").text
     assert first.count(">remove …</a>") == ROWS
     assert 'href="/rules?search=n&page=2"' in first
@@ -81,7 +78,7 @@ def test_rules_come_by_the_page(site: Site, aws: MotoAws) -> None:
 def test_an_error_stands_at_its_field_in_the_commands_words(
     site: Site, field: str, value: str, problem: str
 ) -> None:
-    answer = site.post(ADD, **WEBHOOK | {field: value})
+    answer = site.post(ADD, **RULE | {field: value})
     assert answer.status == 400
     assert problem in answer.text.split(f'id="about-{field}"')[1].split("</p>")[0]
     assert f'name="{field}" aria-describedby="about-{field}" aria-invalid="true"' in answer.text
@@ -90,7 +87,7 @@ def test_an_error_stands_at_its_field_in_the_commands_words(
 
 
 def test_what_was_entered_stays_after_an_error_and_is_text(site: Site) -> None:
-    answer = site.post(ADD, **WEBHOOK | {"regex": "(", "name": SCRIPT, "prefixes": "\n<"})
+    answer = site.post(ADD, **RULE | {"regex": "(", "name": SCRIPT, "prefixes": "\n<"})
     assert answer.status == 400
     assert f'value="{SCRIPT}"' in answer.text
     assert SCRIPT not in answer.body
@@ -99,7 +96,7 @@ def test_what_was_entered_stays_after_an_error_and_is_text(site: Site) -> None:
 
 def test_the_commands_notes_are_shown_once_a_rule_is_added(site: Site, aws: MotoAws) -> None:
     aws.s3.create_bucket(Bucket="other")
-    answer = site.post(ADD, **WEBHOOK | {"bucket": "other"})
+    answer = site.post(ADD, **RULE | {"bucket": "other"})
     page = site.get(answer.headers["location"]).text
     assert "is not connected to this deployment; connect it with `bucketcast bucket attach" in page
     assert "attach" not in site.get("/rules?printed=unknown").text

@@ -1,22 +1,15 @@
 """Topics and dynamic targets are listed, opened, added and removed, each on its page."""
 
 import re
-import time
 
 import pytest
 
-from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule
-from bucketcast.state.rules import Rules
-from bucketcast.topics.attributes import parse_attributes
-from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.console.site import Site
-from tests.unit.dynamic_targets.account import add_dynamic_targets
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.dynamic_targets.account import add_dynamic_targets, put_topic
+from tests.unit.moto_aws import MotoAws
 
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "<me>"}
-ARN = "arn:aws:sns:r:acme:b"
-WEBHOOK = {"kind": "webhook", "id": "audit", "endpoint": "http://h"}
 
 
 @pytest.fixture
@@ -28,16 +21,13 @@ def aws(aws: MotoAws) -> MotoAws:
 
 @pytest.fixture
 def topic(aws: MotoAws) -> str:
-    attributes = parse_attributes(LOGIN)
-    topics = topics_of("Bucketcast", TABLE, aws)
-    made = topics.put(TopicArn("r", "acme", "b"), lambda *_: DesiredTopic("bob", attributes))
-    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=made.arn, events=("put",)))
+    made = put_topic(aws, "b", LOGIN, "acme", "bob")
+    aws.rules.add(Rule(bucket="uploads", arn=made.arn, events=("put",)))
     return made.arn
 
 
 def test_a_topic_is_listed_and_opens_without_its_password(topic: str, site: Site) -> None:
-    while "being checked" in (listed := site.get("/topics").text):
-        time.sleep(0.05)
+    listed = site.without("being checked", "/topics").text
     assert f'<a href="/topics/{topic}">{topic}</a>' in listed
     cells = {"owner": "acme$bob", "endpoint": "https://h/x", "persistent": "yes"}
     cells |= {"state": "online"}
@@ -63,8 +53,7 @@ def test_a_topic_is_listed_and_opens_without_its_password(topic: str, site: Site
 def test_a_topic_without_a_queue_opens_too(
     site: Site, aws: MotoAws, attributes: dict[str, str], state: str
 ) -> None:
-    wanted = DesiredTopic("bob", parse_attributes(attributes))
-    made = topics_of("Bucketcast", TABLE, aws).put(TopicArn("r", "acme", "c"), lambda *_: wanted)
+    made = put_topic(aws, "c", attributes)
     assert f">{state}<" in site.get("/topics").text
     assert site.get(f"/topics/{made.arn}").status == 200
 
@@ -91,14 +80,13 @@ def test_a_target_is_added_and_removed(site: Site, aws: MotoAws) -> None:
     for change in ("set-target?arn=webhook%3Aaudit", "remove-target?arn=webhook%3Aaudit"):
         assert f'href="/changes/{change}"' in own
     assert "/changes/remove-target" not in site.get("/targets/webhook:primary").text
-    rules = Rules(TABLE, aws.dynamodb)
-    rules.add(Rule(bucket="uploads", arn="arn:minio:sqs::audit:webhook", events=("put",)))
+    aws.rules.add(Rule(bucket="uploads", arn="arn:minio:sqs::audit:webhook", events=("put",)))
     question = site.get("/changes/remove-target?arn=webhook:audit").text
     assert "bucketcast target rm webhook:audit" in question
     assert "webhook:audit, named by 1 rule:" in question
     assert "named by" not in site.get("/changes/remove-target?arn=webhook:other").text
     removed = site.post("/changes/remove-target", arn="webhook:audit", discard="on", rules="on")
-    assert rules.all() == []
+    assert aws.rules.all() == []
     assert removed.headers["location"] == "/"
     assert site.get("/targets/webhook:audit").status == 400
 

@@ -1,7 +1,7 @@
 """An AWS account of moto with a stack for dynamic targets; calls in it can be killed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
@@ -11,12 +11,15 @@ from msgspec.structs import asdict
 
 from bucketcast.aws.clients import Aws
 from bucketcast.deployment import DynamicSetup
+from bucketcast.destination import TopicArn
 from bucketcast.dynamic_targets.aws.resources import Resources
 from bucketcast.dynamic_targets.aws.targets import DynamicTargets
 from bucketcast.state.dynamic_targets import Table
+from bucketcast.state.items import Topic
+from bucketcast.topics.attributes import parse_attributes
 from bucketcast.topics.aws.destination_cache import DestinationCache
-from bucketcast.topics.aws.topics import Topics
-from tests.unit.moto_aws import DYNAMIC, MotoAws, client, make_function
+from bucketcast.topics.aws.topics import DesiredTopic, Topics, topics_of
+from tests.unit.moto_aws import DYNAMIC, TABLE, MotoAws, client, make_function
 
 
 class Killed(BaseException):
@@ -132,6 +135,14 @@ def add_dynamic_targets(aws: MotoAws, **more: Any) -> None:
     """Let a stack take dynamic targets; `more` replaces parts of what it says of them."""
     aws.outputs["DynamicTargets"] = json.dumps({**asdict(DYNAMIC), **more})
     _make_functions()
+
+
+def put_topic(
+    aws: MotoAws, name: str, attributes: Mapping[str, str], tenant: str = "", owner: str = "ann"
+) -> Topic:
+    """Make a topic of a stack that takes dynamic targets."""
+    wanted = DesiredTopic(owner, parse_attributes(attributes))
+    return topics_of("Bucketcast", TABLE, aws).put(TopicArn("r", tenant, name), lambda *_: wanted)
 
 
 def _make_functions() -> None:

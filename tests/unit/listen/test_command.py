@@ -6,9 +6,7 @@ import pytest
 
 from bucketcast.listen.command import _format
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import ENTRY, make_bucket
-
-HOOK = "arn:minio:sqs::primary:webhook"
+from tests.unit.moto_aws import ENTRY, WEBHOOK, make_bucket
 
 
 @pytest.mark.parametrize(
@@ -22,16 +20,13 @@ HOOK = "arn:minio:sqs::primary:webhook"
 def test_invalid_arguments_are_reported(
     run: Run, arguments: tuple[str, ...], expected: str
 ) -> None:
-    result = run("listen", *arguments)
-    assert result.code == 2
-    assert expected in result.err
+    assert expected in run("listen", *arguments).said(2)
 
 
 @pytest.mark.parametrize("event", ["BucketCreated", "s3:BucketRemoved:*", "bucket-creation"])
 def test_a_rule_for_bucket_events_is_refused_with_the_listen_command(run: Run, event: str) -> None:
-    result = run("event", "add", "uploads", HOOK, "--event", event)
-    assert result.code == 2
-    assert "`bucketcast listen --event bucket-creation,bucket-removal` shows them" in result.err
+    refused = run("event", "add", "uploads", WEBHOOK, "--event", event).said(2)
+    assert "`bucketcast listen --event bucket-creation,bucket-removal` shows them" in refused
 
 
 @pytest.mark.parametrize(
@@ -51,9 +46,8 @@ def test_what_is_not_heard_is_noted_at_the_start(
     monkeypatch.setattr("bucketcast.listen.command._until_interrupted", interrupted)
     make_bucket("uploads", QueueConfigurations=[ENTRY])
     make_bucket("images")
-    result = run("listen", *arguments)
-    assert result.code == 0
-    assert result.err.startswith(expected) if expected else not result.err
+    noted = run("listen", *arguments).said(0)
+    assert noted.startswith(expected) if expected else not noted
 
 
 def test_a_line_escapes_control_characters() -> None:

@@ -28,10 +28,7 @@ def call(path: str, query: str, method: str = "GET") -> RawRequest:
     ],
 )
 def test_the_query_marks_a_listen_call(
-    method: str,
-    path: str,
-    query: str,
-    expected: bool,  # noqa: FBT001
+    method: str, path: str, query: str, *, expected: bool
 ) -> None:
     assert request.is_listen_call(call(path, query, method)) == expected
 

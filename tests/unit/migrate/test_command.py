@@ -1,18 +1,16 @@
 import io
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bucketcast.config import load
 from tests.unit.conftest import Run
+from tests.unit.notifications.api.test_document import config, queue, rule
 
 GUIDE = Path(__file__).parents[3] / "docs" / "moving-from-minio.md"
 HIDDEN = "it's hunter2"
-XML = (
-    "<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
-    "<Filter><S3Key><FilterRule><Name>suffix</Name><Value>.jpg</Value></FilterRule></S3Key></Filter>"
-    "<Queue>{arn}</Queue></QueueConfiguration></NotificationConfiguration>"
-)
+JPEG = partial(queue, events=("s3:ObjectCreated:*",), filters=rule("suffix", ".jpg"))
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def export(tmp_path: Path) -> Path:
 def xml(tmp_path: Path) -> Path:
     path = tmp_path / "images" / "notification.xml"
     path.parent.mkdir()
-    path.write_text(XML.format(arn="arn:minio:sqs::primary:webhook"))
+    path.write_text(config(JPEG()))
     return path
 
 
@@ -64,10 +62,10 @@ def test_keys_and_certificates_are_files_of_the_minio_server(run: Run, tmp_path:
         "notify_webhook:a endpoint=https://h/ client_cert=/no/where.pem client_key=/no/where.key"
     )
     ran = run("import", "minio", str(export))
-    assert ran.code == 0
     assert 'client_cert = "/no/where.pem"' in ran.out
     assert 'client_key = "secret:bucketcast/webhook-a/client_key"' in ran.out
-    assert "note: notify_webhook.a.client_cert: copy /no/where.pem from the MinIO server" in ran.err
+    noted = "note: notify_webhook.a.client_cert: copy /no/where.pem from the MinIO server"
+    assert noted in ran.said(0)
     assert "--secret-string file:///no/where.key" in ran.err
 
 
@@ -109,7 +107,7 @@ def test_guide_shows_the_actual_output(
         "# notify_kafka enable=off topic= \n# notify_redis enable=off key= \n"
         "notify_webhook:primary endpoint=https://h/ auth_token=x queue_dir=/home/events \n"
     )
-    xml.write_text(XML.format(arn="arn:minio:sqs:us-east-1:1:webhook"))
+    xml.write_text(config(JPEG(arn="arn:minio:sqs:us-east-1:1:webhook")))
     for line in GUIDE.read_text(encoding="utf-8").splitlines():
         if line.startswith("$ bucketcast import"):
             words = line.replace("*/", "images/").split()[2:]
@@ -122,8 +120,7 @@ def test_an_existing_file_is_not_overwritten(run: Run, export: Path, tmp_path: P
     output = tmp_path / "bucketcast.toml"
     output.write_text("mine")
     ran = run("import", "minio", str(export), "--output", str(output))
-    assert ran.code == 2
-    assert f"Overwrite {output}? This cannot be asked here: add --yes" in ran.err
+    assert f"Overwrite {output}? This cannot be asked here: add --yes" in ran.said(2)
     assert output.read_text() == "mine"
     assert run("import", "minio", str(export), "--output", str(output), "--yes").code == 0
     assert output.read_text() != "mine"
@@ -170,8 +167,7 @@ def test_a_target_that_a_deploy_refuses_is_left_out_and_the_rest_is_written(
     export.write_text(f"{export.read_text()}notify_webhook:{refused}\n")
     output = tmp_path / "bucketcast.toml"
     ran = run("import", "minio", str(export), "--output", str(output))
-    assert ran.code == 1
-    assert f"left out: notify_webhook.{key}: {said}" in ran.err
+    assert f"left out: notify_webhook.{key}: {said}" in ran.said(1)
     assert [target.id for target in load(output, {}, local=False).targets] == ["primary"]
     (problem,) = run("import", "minio", str(export), "--json").document["refused"]
     assert problem.startswith(f"notify_webhook.{key}: ")
@@ -194,9 +190,6 @@ def test_rules_that_event_add_refuses_are_refused(run: Run, xml: Path) -> None:
 def test_a_file_that_cannot_be_read_or_written(run: Run, export: Path, tmp_path: Path) -> None:
     latin = tmp_path / "latin.txt"
     latin.write_bytes(b"notify_webhook comment=\xe9")
-    ran = run("import", "minio", str(latin))
-    assert ran.code == 2
-    assert "not UTF-8 text" in ran.err
+    assert "not UTF-8 text" in run("import", "minio", str(latin)).said(2)
     ran = run("import", "minio", str(export), "--output", str(tmp_path / "no" / "where.toml"))
-    assert ran.code == 1
-    assert "cannot be written: No such file or directory" in ran.err
+    assert "cannot be written: No such file or directory" in ran.said(1)

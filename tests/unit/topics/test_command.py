@@ -6,19 +6,16 @@ from bucketcast.delivery.dead_letters import Dead, write
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.delivery.policy import History
 from bucketcast.delivery.queue import Queue
-from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule
-from bucketcast.state.counters import Counters, Counts
+from bucketcast.state.counters import Counts
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import Topic
-from bucketcast.state.rules import Rules
-from bucketcast.topics.attributes import parse_attributes
-from bucketcast.topics.aws.topics import DesiredTopic, topics_of
 from tests.unit.conftest import Run, cells
-from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.dynamic_targets.account import add_dynamic_targets, put_topic
 from tests.unit.moto_aws import DYNAMIC, TABLE, MotoAws
 from tests.unit.samples import event, received
 
+HTTP = {"push-endpoint": "http://h/"}
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "me"}
 
 
@@ -27,25 +24,17 @@ def with_dynamic(aws: MotoAws) -> None:
     add_dynamic_targets(aws)
 
 
-def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:
-    attributes = parse_attributes(
-        {key.replace("push_", "push-"): text for key, text in given.items()}
-    )
-    topics = topics_of("Bucketcast", TABLE, aws)
-    return topics.put(TopicArn("r", tenant, name), lambda *_: DesiredTopic(owner, attributes))
-
-
 def queues(topic: Topic) -> tuple[str, str]:
     """The URLs of a topic's queue and of its dead-letter queue."""
     return DYNAMIC.url(topic.queue), DYNAMIC.url(topic.dead)
 
 
 def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
-    make(aws, "a", push_endpoint="http://h/")
-    hook = make(aws, "b", "acme", "bob", **LOGIN)
+    put_topic(aws, "a", HTTP)
+    hook = put_topic(aws, "b", LOGIN, "acme", "bob")
     for bucket, disabled in (("uploads", False), ("archive", True)):
         rule = Rule(bucket=bucket, arn=hook.arn, events=("put",), disabled=disabled)
-        Rules(TABLE, aws.dynamodb).add(rule)
+        aws.rules.add(rule)
     rows = cells(run("topic", "ls").out)
     assert rows[1:] == [
         ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-"],
@@ -64,7 +53,7 @@ def test_ls_shows_owners_and_buckets_of_topics(run: Run, aws: MotoAws) -> None:
 
 
 def test_a_sick_topic_is_named_where_its_target_is_shown(run: Run, aws: MotoAws) -> None:
-    topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
+    topic = put_topic(aws, "b", {**HTTP, "persistent": "true"})
     aws.answers["Bucketcast-dynamic-webhook"] = {"online": True, "why": "", "where": "h"}
     assert topic.arn in [row[0] for row in cells(run("target", "ls").out)]
     (listed,) = (
@@ -80,7 +69,7 @@ def test_a_sick_topic_is_named_where_its_target_is_shown(run: Run, aws: MotoAws)
 
 
 def test_get_shows_radosgw_admins_fields_without_the_login(run: Run, aws: MotoAws) -> None:
-    make(aws, "b", "acme", "bob", max_retries="3", **LOGIN)
+    put_topic(aws, "b", {**LOGIN, "max_retries": "3"}, "acme", "bob")
     ran = run("topic", "get", "arn:aws:sns:elsewhere:acme:b", "--json")
     assert ran.document == {
         "status": "success",
@@ -116,7 +105,7 @@ def dead_letter(aws: MotoAws, url: str, body: str) -> None:
 
 
 def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
-    topic = make(aws, "b", **LOGIN)
+    topic = put_topic(aws, "b", LOGIN)
     url, dead = queues(topic)
     waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(4)]
     bodies = [packed.body for entry in waiting for packed in pack([entry])]
@@ -125,7 +114,7 @@ def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
     aws.sqs.send_message(QueueUrl=url, MessageBody=bodies[3], DelaySeconds=900)
     aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=600)
     dead_letter(aws, dead, bodies[0])
-    Counters(TABLE, lambda: aws.dynamodb).add(topic.arn, Counts(sent=5, failed=2, dead=1))
+    aws.counters.add(topic.arn, Counts(sent=5, failed=2, dead=1))
     for _ in range(2):
         assert run("topic", "stats", "b", "--json").document == {
             "status": "success",
@@ -147,7 +136,7 @@ def test_stats_reports_the_counts_of_sqs(run: Run, aws: MotoAws) -> None:
 
 
 def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
-    url, _ = queues(topic := make(aws, "b", **LOGIN))
+    url, _ = queues(topic := put_topic(aws, "b", LOGIN))
     letters = aws.queue("Bucketcast-webhook-primary-dead")
     (packed,) = pack([Delivery("r1", event(key="k"))])
     dead_letter(aws, letters, packed.body)
@@ -155,19 +144,17 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     assert (ran.code, ran.out) == (0, f"1 event sent to {topic.arn}\n"), ran.err
     (message,) = received(aws.sqs, url)
     assert [entry.event.key for entry in unpack(message["Body"])] == ["k"]
-    once = make(aws, "once", push_endpoint="http://h/")
+    once = put_topic(aws, "once", HTTP)
     for to, expected in (
         (once.arn, "it is not persistent"),
         (f"{once.arn}x", "there is no such topic"),
     ):
-        ran = run("dlq", "redrive", "webhook:primary", "--to", to)
-        assert (ran.code, expected in ran.err) == (1, True), ran.err
+        assert expected in run("dlq", "redrive", "webhook:primary", "--to", to).said(1)
 
 
 def test_rm_removes_the_queue_and_may_be_repeated(run: Run, aws: MotoAws) -> None:
-    make(aws, "b", **LOGIN)
-    refused = run("topic", "rm", "b")
-    assert (refused.code, "all events that wait in its queue?" in refused.err) == (2, True)
+    put_topic(aws, "b", LOGIN)
+    assert "all events that wait in its queue?" in run("topic", "rm", "b").said(2)
     assert Table(TABLE, aws.dynamodb).targets()
     assert run("topic", "rm", "b", "--yes").out == "Deleted b\n"
     assert run("topic", "rm", "b").out == "No such topic: b\n"
@@ -187,7 +174,6 @@ def test_rm_removes_the_queue_and_may_be_repeated(run: Run, aws: MotoAws) -> Non
 def test_invalid_commands_name_the_reason(
     run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
 ) -> None:
-    make(aws, "a", push_endpoint="http://h/")
-    make(aws, "c", persistent="true")
-    ran = run("topic", *words)
-    assert (ran.code, expected in ran.err) == (code, True), ran.err
+    put_topic(aws, "a", HTTP)
+    put_topic(aws, "c", {"persistent": "true"})
+    assert expected in run("topic", *words).said(code)

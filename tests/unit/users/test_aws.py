@@ -15,6 +15,7 @@ from bucketcast.users.aws import UserChangedError, UserExistsError, Users, new_k
 from tests.unit.moto_aws import client
 
 ANNA = User("a1", "anna", "shop", ("ANNAKEY",), grants={"photos-*": ("read", "notify")})
+BOB = User("b1", "bob", "", ("BOBKEY",))
 SECRET = "anna-s3cret"
 
 
@@ -25,7 +26,10 @@ def secretsmanager(mocked_aws: None) -> Any:  # noqa: ARG001 - it mocks AWS
 
 @pytest.fixture
 def users(dynamodb: Any, state_table: str, secretsmanager: Any) -> Users:
-    return Users("Bucketcast", state_table, dynamodb, secretsmanager)
+    """Anna is there."""
+    made = Users("Bucketcast", state_table, dynamodb, secretsmanager)
+    made.add(ANNA, SECRET)
+    return made
 
 
 def found(users: Users, key: str = "ANNAKEY") -> Account:
@@ -38,7 +42,6 @@ refuse = Mock(side_effect=ClientError({"Error": {"Code": "AccessDenied", "Messag
 
 
 def test_an_added_user_is_found_by_the_access_key(users: Users) -> None:
-    users.add(ANNA, SECRET)
     account = found(users)
     assert (account.user, account.secret) == (ANNA, SECRET)
     assert users.find("annakey") is None
@@ -60,7 +63,6 @@ def test_a_key_longer_than_dynamodb_allows_belongs_to_no_user(key: str) -> None:
     ],
 )
 def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User, message: str) -> None:
-    users.add(ANNA, SECRET)
     with pytest.raises(UserExistsError, match=message):
         users.add(other, "another-s3cret")
     assert found(users).secret == SECRET
@@ -70,7 +72,6 @@ def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User, message: 
 def test_a_removed_user_is_not_found_and_can_be_added_again(
     users: Users, secretsmanager: Any
 ) -> None:
-    users.add(ANNA, SECRET)
     assert users.remove("anna") == ANNA
     assert users.find("ANNAKEY") is None
     assert secretsmanager.list_secrets()["SecretList"] == []
@@ -82,7 +83,6 @@ def test_a_removed_user_is_not_found_and_can_be_added_again(
 def test_a_second_key_replaces_the_first_without_an_outage(
     users: Users, secretsmanager: Any
 ) -> None:
-    users.add(ANNA, SECRET)
     users.add_key("anna", "SECOND", "second-s3cret")
     for key, secret in (("ANNAKEY", SECRET), ("SECOND", "second-s3cret")):
         account = found(users, key)
@@ -104,7 +104,6 @@ def test_a_second_key_replaces_the_first_without_an_outage(
 
 
 def test_a_change_is_seen_by_each_key_and_conflicts_with_another(users: Users) -> None:
-    users.add(ANNA, SECRET)
     users.add_key("anna", "SECOND", "second-s3cret")
 
     def change(user: User) -> User:
@@ -121,7 +120,6 @@ def test_a_change_is_seen_by_each_key_and_conflicts_with_another(users: Users) -
 def test_who_adds_a_user_while_it_is_removed_keeps_the_secret(
     users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users.add(ANNA, SECRET)
     delete = secretsmanager.delete_secret
 
     def add_first(**secret: Any) -> None:
@@ -138,7 +136,6 @@ def test_who_adds_a_user_while_it_is_removed_keeps_the_secret(
 def test_a_key_that_is_being_removed_is_not_added_again(
     users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users.add(ANNA, SECRET)
     users.add_key("anna", "SECOND", "second-s3cret")
     delete = secretsmanager.delete_secret
 
@@ -167,7 +164,7 @@ def test_rights_of_patterns_add_up() -> None:
 
 
 def test_the_table_has_no_secret(users: Users, dynamodb: Any, state_table: str) -> None:
-    users.add(ANNA, SECRET)
+    assert users.all() == [ANNA]
     assert SECRET not in str(dynamodb.scan(TableName=state_table)["Items"])
     assert Rules(state_table, dynamodb).of("#users") == []
 
@@ -178,16 +175,15 @@ def test_a_user_whose_secret_was_not_stored_can_be_added_again(
     with monkeypatch.context() as patched:
         patched.setattr(secretsmanager, "create_secret", refuse)
         with pytest.raises(ClientError):
-            users.add(ANNA, SECRET)
-    assert users.find("ANNAKEY") is None
-    users.add(ANNA, SECRET)
-    assert users.find("ANNAKEY")
+            users.add(BOB, SECRET)
+    assert users.find("BOBKEY") is None
+    users.add(BOB, SECRET)
+    assert users.find("BOBKEY")
 
 
 def test_a_key_or_user_whose_secret_was_not_removed_can_be_removed_again(
     users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users.add(ANNA, SECRET)
     users.add_key("anna", "SECOND", "second-s3cret")
     for remove in (partial(users.remove_key, "anna", "SECOND"), partial(users.remove, "anna")):
         with monkeypatch.context() as patched:
@@ -201,7 +197,6 @@ def test_a_key_or_user_whose_secret_was_not_removed_can_be_removed_again(
 def test_a_key_whose_user_is_removed_while_it_is_added_leaves_no_secret(
     users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    users.add(ANNA, SECRET)
     create = secretsmanager.create_secret
     monkeypatch.setattr(
         secretsmanager, "create_secret", lambda **new: (users.remove("anna"), create(**new))
@@ -222,6 +217,5 @@ def test_there_are_no_more_users_than_the_gateway_can_read(
     users: Users, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bucketcast.users.aws.MOST_USERS", 1)
-    users.add(ANNA, SECRET)
     with pytest.raises(BucketcastError, match="there are 1 users, and may be 1"):
-        users.add(User("b1", "bob", "", ("BOBKEY",)), SECRET)
+        users.add(BOB, SECRET)

@@ -32,8 +32,7 @@ def test_a_user_is_added_shown_and_removed(run: Run) -> None:
     assert cells(run("user", "ls").out)[1] == ["anna", "shop", key]
     assert run("user", "rm", "anna").out == "Successfully removed anna\n"
     assert run("user", "ls", "--json").document["users"] == []
-    repeated = run("user", "rm", "anna")
-    assert (repeated.code, "no user anna" in repeated.err) == (1, True)
+    assert "no user anna" in run("user", "rm", "anna").said(1)
 
 
 def test_own_keys_come_from_the_option_and_a_file(run: Run, tmp_path: Path, aws: MotoAws) -> None:
@@ -49,12 +48,12 @@ def test_own_keys_come_from_the_option_and_a_file(run: Run, tmp_path: Path, aws:
     assert account.secret == "s3cret-of-mine"
     second = ["--access-key", "second", "--secret-key-file", str(file), "--json"]
     assert "secret_key" not in run("user", "key", "add", "backup", *second).document
-    duplicate = run("user", "add", "other", *own)
-    assert (duplicate.code, "already" in duplicate.err) == (1, True)
-    assert "s3cret" not in duplicate.err
+    duplicate = run("user", "add", "other", *own).said(1)
+    assert "already" in duplicate
+    assert "s3cret" not in duplicate
     file.write_text("short")
     refused = run("user", "add", "third", "--secret-key-file", str(file))
-    assert (refused.code, "has 5 characters" in refused.err) == (2, True)
+    assert "has 5 characters" in refused.said(2)
 
 
 @pytest.mark.parametrize("arguments", [("a b",), ("",), ("ok", "--access-key", "no/slash")])
@@ -81,8 +80,7 @@ def test_rights_are_given_shown_and_taken(run: Run) -> None:
     assert changed.out == "anna has: admin logs=notify\n"
     assert run("user", "set", "anna", "--no-admin").out == "anna has: logs=notify\n"
     assert run("user", "key", "rm", "anna", first).code == 0
-    refused = run("user", "key", "rm", "anna", second)
-    assert (refused.code, "only key" in refused.err) == (1, True)
+    assert "only key" in run("user", "key", "rm", "anna", second).said(1)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +96,11 @@ def test_rights_are_given_shown_and_taken(run: Run) -> None:
     ],
 )
 def test_wrong_rights_are_refused(run: Run, grant: str, found: str) -> None:
-    refused = run("user", "add", "anna", "--bucket", grant)
-    assert refused.code == 2, refused.out
-    assert found in refused.err
+    assert found in run("user", "add", "anna", "--bucket", grant).said(2)
 
 
 def test_a_change_of_nothing_is_refused(run: Run) -> None:
-    refused = run("user", "set", "anna")
-    assert (refused.code, "nothing to change" in refused.err) == (2, True)
+    assert "nothing to change" in run("user", "set", "anna").said(2)
 
 
 def test_rights_add_up_for_patterns_with_classes_of_characters_and_an_empty_tenant(
@@ -119,5 +114,4 @@ def test_rights_add_up_for_patterns_with_classes_of_characters_and_an_empty_tena
 
 def test_the_patterns_of_a_user_have_a_length_in_all(run: Run) -> None:
     grants = (f"--bucket={number}{'a' * 250}=read" for number in range(17))
-    refused = run("user", "add", "anna", *grants)
-    assert (refused.code, "a user may have 100 of 4,096" in refused.err) == (2, True)
+    assert "a user may have 100 of 4,096" in run("user", "add", "anna", *grants).said(2)

@@ -13,7 +13,6 @@ from bucketcast.destination import Destination
 from bucketcast.rules import Rule
 from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.items import DynamicTarget, Task, Topic
-from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch
 from tests.unit.moto_aws import (
     ACCOUNT,
@@ -91,7 +90,7 @@ def test_rules_that_would_get_less_are_found(run: Run, aws: MotoAws, stack: Stac
     make_bucket("fresh")
     narrow = CONFIG.replace("[bucket.fresh]", 'events = "put"\n[bucket.fresh]')
     Path("bucketcast.toml").write_text(narrow)
-    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn="a", events=("s3:ObjectAcl:Put",)))
+    aws.rules.add(Rule(bucket="uploads", arn="a", events=("s3:ObjectAcl:Put",)))
     code, (one,) = problems(run)
     assert (code, one["subject"], one["status"]) == (1, "uploads", "error")
     assert "into [bucket.uploads]" in one["hint"]

@@ -13,21 +13,20 @@ import pytest
 from msgspec.structs import asdict
 
 from bucketcast.deployment import find
-from bucketcast.destination import TargetArn, TopicArn
+from bucketcast.destination import TargetArn
 from bucketcast.dynamic_targets.aws.factory import dynamic_targets_of
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import Counters, Counts, Last
-from bucketcast.state.rules import Rules
-from bucketcast.topics.attributes import parse_attributes
-from bucketcast.topics.aws.topics import DesiredTopic, topics_of
+from bucketcast.state.counters import Counts, Last
 from tests.unit.conftest import Run, Watch
-from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.dynamic_targets.account import add_dynamic_targets, put_topic
 from tests.unit.moto_aws import (
     DYNAMIC,
     ENTRY,
     INGRESS_ARN,
+    POSTGRES,
     TABLE,
+    WEBHOOK,
     MotoAws,
     make_bucket,
     notify,
@@ -35,7 +34,6 @@ from tests.unit.moto_aws import (
 )
 from tests.unit.notifications.command.test_attach import POLICY, admit
 
-WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
 FUNCTION = "Bucketcast-webhook-primary"
 PART = {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]}
 
@@ -44,7 +42,7 @@ PART = {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]}
 def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MotoAws:
     """A deployment in which all is well."""
     monkeypatch.chdir(tmp_path)
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    aws.attach_by_deploy()
     names = ["Bucketcast-ingress", FUNCTION, "Bucketcast-postgres-main"]
     for name in names:
         aws.sqs.create_queue(QueueName=f"{name}-dead")
@@ -67,11 +65,11 @@ def problems(run: Run, *words: str) -> tuple[int, list[dict[str, str]]]:
 def test_healthy_deployment_has_no_findings(run: Run, deployment: MotoAws) -> None:
     events = ("s3:ObjectCreated:Put",)
     off = Rule(bucket="archive", arn="arn:minio:sqs::gone:webhook", events=events, disabled=True)
-    Rules(TABLE, deployment.dynamodb).add(off)
+    deployment.rules.add(off)
     assert problems(run) == (0, []), deployment.outputs
     ran = run("doctor")
-    assert (ran.code, ran.out) == (0, "")
-    assert "nothing is wrong: " in ran.err
+    assert "nothing is wrong: " in ran.said(0)
+    assert ran.out == ""
     code, everything = problems(run, "--all")
     assert (code, {each["status"] for each in everything}) == (0, {"ok"})
     checks = {each["check"] for each in everything}
@@ -113,7 +111,7 @@ def delete(queue: str) -> Plant:
 
 def eventbridge(rule_state: str) -> Plant:
     def plant(aws: MotoAws) -> None:
-        aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+        aws.attach_by_deploy("eventbridge")
         notify("uploads", EventBridgeConfiguration={})
         if rule_state:
             pattern = json.dumps({"detail": {"bucket": {"name": ["uploads"]}}})
@@ -129,7 +127,7 @@ def step(check: str) -> Plant:
 
 
 def counted(counts: Counts, last: Callable[[], Last]) -> Plant:
-    return lambda aws: Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, counts, last())
+    return lambda aws: aws.counters.add(WEBHOOK, counts, last())
 
 
 def message(queue: str) -> Plant:
@@ -140,7 +138,7 @@ def rules(bucket: str, arn: str, event: str = "s3:ObjectCreated:Put", number: in
     def plant(aws: MotoAws) -> None:
         for index in range(number):
             rule = Rule(bucket=bucket, arn=arn, events=(event,), prefix=f"{index}/")
-            Rules(TABLE, aws.dynamodb).add(rule)
+            aws.rules.add(rule)
 
     return plant
 
@@ -226,9 +224,7 @@ FAULTS: dict[str, tuple[Plant, str]] = {
     "its events arrive twice": (
         both(
             eventbridge("ENABLED"),
-            lambda aws: aws.outputs.update(
-                Attachmentsuploads=json.dumps({"bucket": "uploads", "via": "both"})
-            ),
+            lambda aws: aws.attach_by_deploy("both"),
             lambda _: notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY]),
         ),
         "bucketcast bucket ls uploads",
@@ -360,9 +356,8 @@ def test_denied_read_is_a_warning_and_other_checks_go_on(
 
 def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: MotoAws) -> None:
     topic, put = "arn:aws:sns:us-east-1::gone", ("s3:ObjectCreated:Put",)
-    table = Rules(TABLE, deployment.dynamodb)
     for arn, name in ((GONE, ""), (WEBHOOK, ""), (topic, "my notification")):
-        table.add(Rule(bucket="uploads", arn=arn, events=put, name=name))
+        deployment.rules.add(Rule(bucket="uploads", arn=arn, events=put, name=name))
     code, findings = problems(run)
     assert (code, {each["subject"] for each in findings}) == (1, {GONE, topic})
     for finding in findings:
@@ -372,11 +367,10 @@ def test_rules_with_a_missing_target_or_topic_are_found(run: Run, deployment: Mo
 
 def test_rules_that_ask_for_what_does_not_come_are_found(run: Run, deployment: MotoAws) -> None:
     """As after a bucket was narrowed in the configuration."""
-    notify("uploads", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectCreated:*"]}])
-    deployed = {"bucket": "uploads", "via": "sqs", "part": {"events": ["s3:ObjectCreated:*"]}}
-    deployment.outputs["Attachmentsuploads"] = json.dumps(deployed)
+    notify("uploads", **PART)
+    deployment.attach_by_deploy(part={"events": ["s3:ObjectCreated:*"]})
     acl = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",))
-    Rules(TABLE, deployment.dynamodb).add(acl)
+    deployment.rules.add(acl)
     code, (finding,) = problems(run)
     assert (code, finding["check"], finding["status"]) == (0, "rule", "warn")
     assert "into [bucket.uploads] of bucketcast.toml, and deploy" in finding["hint"]
@@ -386,13 +380,11 @@ def test_a_notification_of_a_topic_without_an_endpoint_is_found(
     run: Run, deployment: MotoAws
 ) -> None:
     deployment.outputs["DynamicTargets"] = json.dumps(asdict(DYNAMIC))
-    topics = topics_of("Bucketcast", TABLE, deployment)
-    for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
-        arn = topics.put(
-            TopicArn("r", "", name), lambda *_, a=given: DesiredTopic("ann", parse_attributes(a))
-        ).arn
+    endpoints = {"silent": {}, "pushed": {"push-endpoint": "http://h/"}}
+    for name, given in endpoints.items():
+        arn = put_topic(deployment, name, given).arn
         rule = Rule(bucket="uploads", arn=arn, events=("s3:ObjectCreated:Put",), name=name)
-        Rules(TABLE, deployment.dynamodb).add(rule)
+        deployment.rules.add(rule)
     code, (one,) = problems(run)
     assert (code, one["check"]) == (1, "rule")
     assert one["subject"].endswith("::silent")

@@ -8,13 +8,10 @@ from bucketcast import sources
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.shapes import minio
-from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import ENTRY, TABLE, MotoAws, configure, notify
+from tests.unit.moto_aws import ENTRY, POSTGRES, WEBHOOK, MotoAws, configure, notify
 from tests.unit.samples import RECORDED, recorded
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
-POSTGRES = "arn:minio:sqs::main:postgresql"
 PUT = RECORDED / "s3" / "put-2.1.json"
 
 
@@ -28,7 +25,7 @@ def settings(aws: MotoAws) -> None:  # noqa: ARG001 - has the functions
 def add(aws: MotoAws, *conditions: Condition, arn: str = WEBHOOK, **more: Any) -> Rule:
     fields = {"bucket": "uploads", "events": ("s3:ObjectCreated:*",), **more}
     rule = Rule(arn=arn, conditions=conditions, **fields)
-    Rules(TABLE, aws.dynamodb).add(rule)
+    aws.rules.add(rule)
     return rule
 
 
@@ -104,8 +101,7 @@ def test_output_shows_each_rule_and_message(run: Run, aws: MotoAws) -> None:
     add(aws, prefix="photos/")
     add(aws, arn="arn:minio:sqs::gone:webhook")
     ran = run("explain", str(PUT))
-    assert ran.code == 0
-    assert "webhook:gone is not deployed" in ran.err
+    assert "webhook:gone is not deployed" in ran.said(0)
     assert "s3:ObjectCreated:Put of s3://uploads/photos/cat.jpg" in ran.out
     assert "does not begin with 'films/'" in ran.out
     assert "to webhook:primary" in ran.out
@@ -125,8 +121,7 @@ def test_an_event_that_no_trail_logs_is_reported(run: Run, aws: MotoAws) -> None
 
 
 def test_a_bucket_without_rules_is_reported(run: Run) -> None:
-    ran = run("explain", str(PUT))
-    assert (ran.code, ran.err) == (0, "uploads has no rules\n")
+    assert run("explain", str(PUT)).said(0) == "uploads has no rules\n"
 
 
 def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
@@ -147,6 +142,4 @@ def test_all_events_of_a_file_are_explained(run: Run, aws: MotoAws) -> None:
     ],
 )
 def test_invalid_input_is_refused(run: Run, arguments: list[str], code: int, expected: str) -> None:
-    ran = run("explain", *arguments)
-    assert ran.code == code
-    assert expected in ran.err
+    assert expected in run("explain", *arguments).said(code)

@@ -12,10 +12,9 @@ from bucketcast.diagnose.steps import QUEUED, read_steps
 from bucketcast.event import Event
 from bucketcast.rules import Hit
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import MotoAws, log
+from tests.unit.moto_aws import WEBHOOK, MotoAws, log
 from tests.unit.samples import event
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
 FUNCTION = "Bucketcast-webhook-primary"
 AT = 1_800_000_000_000
 CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg")

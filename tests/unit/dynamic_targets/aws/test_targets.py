@@ -38,6 +38,13 @@ def put(targets: DynamicTargets, values: Mapping[str, str] = HIDDEN, *, merge: b
     return targets.put("webhook", "audit", values, merge=merge).outcome
 
 
+def made(account: Account) -> DynamicTarget:
+    """Create the target; return what is stored of it."""
+    put(account.targets())
+    (target,) = account.table.targets()
+    return target
+
+
 def expire(account: Account) -> None:
     account.now += LEASE_SECONDS + 1
 
@@ -97,8 +104,7 @@ def test_ingest_reads_the_facts_that_a_changed_target_asks_for(account: Account)
 
 
 def test_put_creates_the_alarms_of_a_deployed_target(account: Account) -> None:
-    put(account.targets())
-    (target,) = account.table.targets()
+    target = made(account)
     queue, dead = target.queue, target.dead
     for off in (False, True):
         put(account.targets(), {"enable": "off" if off else "on"}, merge=True)
@@ -109,8 +115,7 @@ def test_put_creates_the_alarms_of_a_deployed_target(account: Account) -> None:
 
 
 def test_deleted_alarms_are_created_again_or_ignored(account: Account) -> None:
-    put(account.targets())
-    (target,) = account.table.targets()
+    target = made(account)
     account.cloudwatch.delete_alarms(AlarmNames=[f"{target.queue}-dead"])
     assert put(account.targets()) == "unchanged"
     assert_only(account, "hunter2")
@@ -144,8 +149,7 @@ def test_removing_a_missing_target_suggests_an_existing_one(account: Account) ->
 
 
 def test_discard_removes_everything_and_counts_it(account: Account) -> None:
-    put(account.targets())
-    (target,) = account.table.targets()
+    target = made(account)
     account.fill(target.queue, target.queue, target.dead)
     removed = account.targets().remove(HOOK, discard=True)
     assert (removed.waiting, removed.dead, removed.discarded) == (2, 1, True)
@@ -153,8 +157,7 @@ def test_discard_removes_everything_and_counts_it(account: Account) -> None:
 
 
 def test_waiting_events_are_kept_until_the_target_is_created_again(account: Account) -> None:
-    put(account.targets())
-    (before,) = account.table.targets()
+    before = made(account)
     account.fill(before.queue)
     removed = account.targets().remove(HOOK)
     assert (removed.waiting, removed.dead, removed.discarded) == (1, 0, False)
@@ -181,8 +184,7 @@ def test_kept_messages_can_be_discarded_later(account: Account) -> None:
 
 
 def test_empty_queue_is_removed_after_the_grace_period(account: Account) -> None:
-    put(account.targets())
-    (target,) = account.table.targets()
+    target = made(account)
     account.targets().remove(HOOK)
     account.targets().sweep()
     assert account.queues() == {target.queue, target.dead}, "SQS's counts are not right at once"
@@ -198,12 +200,9 @@ def test_empty_queue_is_removed_after_the_grace_period(account: Account) -> None
 
 def test_target_created_again_gets_another_queue(account: Account) -> None:
     """SQS refuses a name for 60 seconds after a queue of that name was deleted."""
-    put(account.targets())
-    (before,) = account.table.targets()
+    before = made(account)
     account.targets().remove(HOOK, discard=True)
-    put(account.targets())
-    (after,) = account.table.targets()
-    assert after.queue != before.queue
+    assert made(account).queue != before.queue
 
 
 def test_fifo_stack_creates_fifo_queues(account: Account) -> None:
@@ -306,13 +305,10 @@ def test_call_waits_until_another_has_ended(
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("fails", [True, False])
 def test_call_that_lost_its_task_changes_nothing(
-    account: Account,
-    waits: bool,  # noqa: FBT001
-    fails: bool,  # noqa: FBT001
+    account: Account, *, waits: bool, fails: bool
 ) -> None:
     if waits:
-        put(account.targets())
-        account.fill(account.table.targets()[0].queue)
+        account.fill(made(account).queue)
         account.targets().remove(HOOK)
     slow = account.targets()
     map_it = slow._resources.map

@@ -21,8 +21,7 @@ def with_dynamic(aws: MotoAws) -> None:
 
 
 def add(run: Run, *more: str) -> None:
-    ran = run("target", "add", "webhook:audit", "endpoint=http://h", *more)
-    assert ran.code == 0, ran.err
+    run("target", "add", "webhook:audit", "endpoint=http://h", *more).said(0)
 
 
 def test_target_is_added_listed_used_and_removed(run: Run, aws: MotoAws) -> None:
@@ -51,8 +50,8 @@ def test_add_reads_a_value_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -
     (secret,) = aws.secretsmanager.list_secrets()["SecretList"]
     secret_text = aws.secretsmanager.get_secret_value(SecretId=secret["Name"])["SecretString"]
     assert json.loads(secret_text) == {"auth_token": "hunter2"}
-    ran = run("target", "add", "webhook:audit", "--from-file", "auth_token=/nowhere/x")
-    assert (ran.code, "No such file" in ran.err) == (2, True)
+    refused = run("target", "add", "webhook:audit", "--from-file", "auth_token=/nowhere/x")
+    assert "No such file" in refused.said(2)
 
 
 def test_set_changes_named_settings_only(run: Run) -> None:
@@ -80,8 +79,7 @@ def test_set_changes_named_settings_only(run: Run) -> None:
 def test_invalid_add_and_rm_name_the_reason(
     run: Run, words: tuple[str, ...], code: int, expected: str
 ) -> None:
-    ran = run("target", *words)
-    assert (ran.code, expected in ran.err) == (code, True), ran.err
+    assert expected in run("target", *words).said(code)
 
 
 def test_removed_target_is_listed_and_gets_no_events(run: Run) -> None:

@@ -5,21 +5,19 @@ from botocore.exceptions import ReadTimeoutError
 
 from bucketcast.delivery.breaker import Outage
 from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.state.counters import Counts, Last
 from bucketcast.terminal.times import moment
 from tests.unit.conftest import Run, cells
-from tests.unit.moto_aws import TABLE, MotoAws, refusal
+from tests.unit.moto_aws import TABLE, WEBHOOK, MotoAws, refusal
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
+QUEUE = "Bucketcast-webhook-primary"
 
 
 def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: MotoAws) -> None:
-    aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
-    aws.sqs.send_message(
-        QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="two", DelaySeconds=60
-    )
-    aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary-dead"), MessageBody="x")
-    aws.answers["Bucketcast-webhook-primary"] = {
+    aws.sqs.send_message(QueueUrl=aws.queue(QUEUE), MessageBody="one")
+    aws.sqs.send_message(QueueUrl=aws.queue(QUEUE), MessageBody="two", DelaySeconds=60)
+    aws.sqs.send_message(QueueUrl=aws.queue(f"{QUEUE}-dead"), MessageBody="x")
+    aws.answers[QUEUE] = {
         "online": False,
         "why": "connection refused",
         "where": "http://example.org/",
@@ -55,10 +53,9 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
 
 def test_ls_shows_counts_of_sent_and_dropped_events(run: Run, aws: MotoAws) -> None:
     missing, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:r::once"
-    counters = Counters(TABLE, lambda: aws.dynamodb)
-    counters.add(WEBHOOK, Counts(sent=5, failed=2, dead=1))
-    counters.add(missing, Counts(skipped=3))
-    counters.add(topic, Counts(sent=4, dead=2))
+    aws.counters.add(WEBHOOK, Counts(sent=5, failed=2, dead=1))
+    aws.counters.add(missing, Counts(skipped=3))
+    aws.counters.add(topic, Counts(sent=4, dead=2))
     document = run("target", "ls", "--json").document
     events = {entry["arn"]: entry["events"] for entry in document["targets"]}
     assert events[WEBHOOK] == {"sent": 5, "failed": 2, "dead": 1, "skipped": 0}
@@ -73,12 +70,10 @@ def test_ls_shows_counts_of_sent_and_dropped_events(run: Run, aws: MotoAws) -> N
 
 
 def test_ls_table_fits_a_terminal_with_long_reasons(run: Run, aws: MotoAws) -> None:
-    counters = Counters(TABLE, lambda: aws.dynamodb)
-    counters.add(WEBHOOK, Counts(sent=123_456_789), Last(success=1, oldest=1))
+    aws.counters.add(WEBHOOK, Counts(sent=123_456_789), Last(success=1, oldest=1))
     for _ in range(3):
-        aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="x")
-    failed = {"online": False, "why": "no " * 100, "where": "http://example.org/"}
-    aws.answers["Bucketcast-webhook-primary"] = failed
+        aws.sqs.send_message(QueueUrl=aws.queue(QUEUE), MessageBody="x")
+    aws.answers[QUEUE] = {"online": False, "why": "no " * 100, "where": "http://example.org/"}
     *table, reasons = run("target", "ls").out.splitlines()
     assert max(map(len, table)) <= 80
     assert len(reasons) > 300
@@ -87,18 +82,17 @@ def test_ls_table_fits_a_terminal_with_long_reasons(run: Run, aws: MotoAws) -> N
 def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> None:
     now = round(time.time() * 1_000)
     last = Last(now - 60_000, now - 7_200_000, "Throttled", "too much", now - 180_000)
-    counters = Counters(TABLE, lambda: aws.dynamodb)
-    counters.add(WEBHOOK, Counts(sent=1), last)
+    aws.counters.add(WEBHOOK, Counts(sent=1), last)
     listed = run("target", "ls", "--json").document["targets"][1]
     assert (listed["oldest"], listed["last_success"]) == (None, moment(now - 60_000))
     failure = {"at": moment(now - 7_200_000), "error": "Throttled", "reason": "too much"}
     assert listed["last_failure"] == failure
-    aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
+    aws.sqs.send_message(QueueUrl=aws.queue(QUEUE), MessageBody="one")
     _, _, row, why = cells(run("target", "ls").out)
     assert row[1:] == ["online", "1", "0", "3m", "1m ago"]
     assert why == ["webhook:primary: last error 2h ago: Throttled: too much"]
     # Another batch had older events, which wait, and nothing more was delivered.
-    counters.add(WEBHOOK, Counts(), Last(oldest=now - 86_400_000))
+    aws.counters.add(WEBHOOK, Counts(), Last(oldest=now - 86_400_000))
     listed = run("target", "ls", "--json").document["targets"][1]
     assert listed["oldest"] == moment(now - 86_400_000)
     assert listed["last_success"] == moment(now - 60_000)
@@ -116,7 +110,7 @@ def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> No
 def test_ls_shows_other_targets_if_a_function_does_not_answer(
     run: Run, aws: MotoAws, answer: object, online: object, why: str
 ) -> None:
-    aws.answers["Bucketcast-webhook-primary"] = answer
+    aws.answers[QUEUE] = answer
     ran = run("target", "ls", "--json")
     assert ran.code == 0
     other, listed = ran.document["targets"]
@@ -126,7 +120,7 @@ def test_ls_shows_other_targets_if_a_function_does_not_answer(
 
 
 def test_ls_works_without_a_queue(run: Run, aws: MotoAws) -> None:
-    aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-webhook-primary"))
+    aws.sqs.delete_queue(QueueUrl=aws.queue(QUEUE))
     document = run("target", "ls", "--json").document
     assert document["targets"][1]["waiting"] is None
     assert "NonExistentQueue" in document["targets"][1]["why"]
@@ -137,8 +131,8 @@ def test_a_stack_without_targets_is_reported(run: Run, aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     ran = run("target", "ls")
-    assert (ran.code, ran.out) == (0, "")
-    assert "has no target" in ran.err
+    assert "has no target" in ran.said(0)
+    assert ran.out == ""
 
 
 def test_ls_shows_disabled_targets(run: Run, aws: MotoAws) -> None:

@@ -6,17 +6,17 @@ from typing import NoReturn
 import pytest
 
 from bucketcast.dynamic_targets.command import watching
-from bucketcast.state.counters import Counters, Counts, Last
+from bucketcast.state.counters import Counts, Last
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import TABLE, MotoAws, configure, refusal
+from tests.unit.moto_aws import WEBHOOK, MotoAws, configure, refusal
 
-WEBHOOK, QUEUE = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
+QUEUE = "Bucketcast-webhook-primary"
 
 
 def fail(aws: MotoAws) -> None:
     last = Last(failure=round(time.time() * 1_000), error="Throttled", reason="503")
     aws.sqs.send_message(QueueUrl=aws.queue(QUEUE), MessageBody="x")
-    Counters(TABLE, lambda: aws.dynamodb).add(WEBHOOK, Counts(failed=9), last)
+    aws.counters.add(WEBHOOK, Counts(failed=9), last)
 
 
 def test_show_has_all_but_the_secrets(run: Run, aws: MotoAws) -> None:

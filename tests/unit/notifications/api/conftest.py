@@ -1,6 +1,5 @@
 """A stack with one target, to which the deploy has attached the bucket uploads."""
 
-import json
 from functools import partial
 
 import pytest
@@ -16,7 +15,7 @@ def aws(deploy: Deploy) -> MotoAws:
     make_bucket("uploads", QueueConfigurations=[ENTRY])
     deployed = deploy(("webhook", "webhook", "primary"))
     deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
-    deployed.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    deployed.attach_by_deploy()
     return deployed
 
 

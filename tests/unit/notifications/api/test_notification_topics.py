@@ -1,6 +1,5 @@
 """Notifications of topics in a bucket: put, read and deleted by Id, and what is refused."""
 
-import json
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,19 +9,17 @@ from msgspec.structs import replace
 from bucketcast.notifications import api
 from bucketcast.notifications.api import Notifications
 from bucketcast.notifications.aws.attachments import Attachments
-from bucketcast.notifications.document import attach
 from bucketcast.rules import Rule
 from bucketcast.rules.sent_events import Part, notified_events
-from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error
 from bucketcast.web.request import RawRequest
 from tests.unit.conftest import Watch
-from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, notify, refusal
+from tests.unit.moto_aws import WEBHOOK, MotoAws, refusal
+from tests.unit.notifications.api import test_document as documents
 
 ANN = User("1", "ann", "", ("AK",))
 TOPIC = "arn:aws:sns:us-east-1::photos"
-HOOK = "arn:minio:sqs::primary:webhook"
 
 
 def bind(arn: str, user: User, *_: Any) -> str:
@@ -46,13 +43,10 @@ def topic(id_: str, inside: str = "", arn: str = TOPIC) -> str:
 
 
 def config(*inside: str) -> bytes:
-    return f"<NotificationConfiguration>{''.join(inside)}</NotificationConfiguration>".encode()
+    return documents.config(*inside).encode()
 
 
-QUEUE = (
-    "<QueueConfiguration><Id>q</Id><Event>s3:ObjectCreated:*</Event>"
-    f"<Queue>{HOOK}</Queue></QueueConfiguration>"
-)
+QUEUE = documents.queue(id_="q", events=("s3:ObjectCreated:*",))
 TAGGED = "<Filter><S3Tags><FilterRule><Name>k</Name><Value>v</Value></FilterRule></S3Tags></Filter>"
 
 
@@ -61,21 +55,19 @@ def ids(text: bytes) -> list[str]:
 
 
 def disable_all(aws: MotoAws) -> None:
-    Rules(TABLE, aws.dynamodb).change(
-        "uploads", lambda rules: [replace(rule, disabled=True) for rule in rules]
-    )
+    aws.rules.change("uploads", lambda rules: [replace(rule, disabled=True) for rule in rules])
 
 
 def test_put_stores_topics_by_their_stored_arn_beside_targets(
     notifications: Notifications, aws: MotoAws
 ) -> None:
-    assert notifications.put("uploads", config(QUEUE), ANN) == [HOOK]
+    assert notifications.put("uploads", config(QUEUE), ANN) == [WEBHOOK]
     given = config(topic("one", arn="arn:aws:sns:default::photos"), topic("two"))
-    assert notifications.put("uploads", given, ANN) == [TOPIC], "HOOK's rule has not changed"
+    assert notifications.put("uploads", given, ANN) == [TOPIC], "the webhook's rule has not changed"
     assert ids(notifications.get("uploads")) == ["q", "one", "two"]
     assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in notifications.get("uploads", "one")
-    named = {rule.name: rule.arn for rule in Rules(TABLE, aws.dynamodb).of("uploads")}
-    assert named == {"": HOOK, "one": TOPIC, "two": TOPIC}
+    named = {rule.name: rule.arn for rule in aws.rules.of("uploads")}
+    assert named == {"": WEBHOOK, "one": TOPIC, "two": TOPIC}
 
 
 def test_one_is_read_and_deleted_by_its_id(notifications: Notifications) -> None:
@@ -92,7 +84,7 @@ def test_one_is_read_and_deleted_by_its_id(notifications: Notifications) -> None
 
 
 def test_disabled_rules_are_not_shown_and_stay(notifications: Notifications, aws: MotoAws) -> None:
-    rules = Rules(TABLE, aws.dynamodb)
+    rules = aws.rules
     notifications.put("uploads", config(QUEUE, topic("one")), ANN)
     notifications.put("uploads", config(topic("two")), ANN)
     off = [replace(rule, disabled=rule.name != "two") for rule in rules.of("uploads")]
@@ -182,8 +174,7 @@ def test_client_may_write_back_another_users_notification(
 
 
 def filtered(value: str) -> str:
-    rule = f"<FilterRule><Name>prefix</Name><Value>{value}</Value></FilterRule>"
-    return f"<Filter><S3Key>{rule}</S3Key></Filter>"
+    return f"<Filter><S3Key>{documents.rule('prefix', value)}</S3Key></Filter>"
 
 
 def numbered(begin: int, end: int, tenants: int) -> bytes:
@@ -213,11 +204,11 @@ def test_what_ingest_could_not_hold_is_refused(
     *accepted, refused = documents
     for document in accepted:
         notifications.put("uploads", document, ANN)
-    before = Rules(TABLE, aws.dynamodb).of("uploads")
+    before = aws.rules.of("uploads")
     with pytest.raises(S3Error, match="InvalidArgument") as error:
         notifications.put("uploads", refused, ANN)
     assert message in error.value.message
-    assert Rules(TABLE, aws.dynamodb).of("uploads") == before
+    assert aws.rules.of("uploads") == before
 
 
 def test_an_entry_of_the_deploy_that_is_gone_is_restored(
@@ -246,10 +237,7 @@ def test_an_entry_of_the_deploy_that_is_gone_is_restored(
 def test_a_rule_beyond_the_attached_part_is_refused(
     notifications: Notifications, aws: MotoAws, inside: str, *, refused: bool
 ) -> None:
-    part = Part.of(notified_events("put"), "a/")
-    deployed = {"bucket": "uploads", "via": "sqs", "part": part._asdict()}
-    aws.outputs["Attachments0"] = json.dumps(deployed)
-    notify("uploads", **attach({}, "Bucketcast-ingress", INGRESS_ARN, part))
+    aws.attach_part(Part.of(notified_events("put"), "a/"))
     if refused:
         with pytest.raises(S3Error, match=r"write .* into \[bucket.uploads\] of bucketcast.toml"):
             notifications.put("uploads", config(topic("t", inside)), ANN)

@@ -13,12 +13,12 @@ from bucketcast.notifications.document import part_of
 from bucketcast.notifications.eventbridge import event_pattern
 from bucketcast.rules import Rule
 from bucketcast.rules.sent_events import Part, notified_events
-from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
 from tests.unit.moto_aws import (
     ENTRY,
     INGRESS_ARN,
     TABLE,
+    WEBHOOK,
     MotoAws,
     event_patterns,
     make_bucket,
@@ -27,7 +27,6 @@ from tests.unit.moto_aws import (
     refusal,
 )
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
 AUDIT = "arn:aws:sns:us-east-1:123456789012:audit"
 THUMBNAILER = "arn:aws:lambda:us-east-1:123456789012:function:thumbs"
 RULE = "Bucketcast-attached-uploads"
@@ -159,9 +158,8 @@ def test_transport_is_changed_by_attaching_and_detaching(
     (seen,) = run("bucket", "ls", "uploads", "--json").document["buckets"]
     assert (seen["via"], seen["both"]) == ("both", True)
     assert "via sqs and eventbridge: events arrive twice" in run("bucket", "ls").out
-    early = run("bucket", "detach", "uploads", "--via", first)
-    assert early.code == 1
-    assert f"an object put before {when(aws, 'uploads')} may cause no event" in early.err
+    early = run("bucket", "detach", "uploads", "--via", first).said(1)
+    assert f"an object put before {when(aws, 'uploads')} may cause no event" in early
     assert (ours("uploads"), list(event_patterns())) == ([INGRESS_ARN], [RULE])
     later(aws)
     assert run("bucket", "detach", "uploads", "--via", first).code == 0
@@ -183,11 +181,10 @@ def test_detach_without_a_transport_removes_both_at_once(run: Run, aws: MotoAws)
 
 def test_refusal_of_s3_changes_nothing(run: Run, put: Mock) -> None:
     put.side_effect = refusal("InvalidArgument: Unable to validate", "Put")
-    ran = run("bucket", "attach", "archive")
-    assert ran.code == 1
-    assert "must be in us-east-1, and the destination of each other entry must exist" in ran.err
-    assert f"'audit' to {AUDIT}" in ran.err
-    assert ran.err.endswith("; archive is as it was\n")
+    refused = run("bucket", "attach", "archive").said(1)
+    assert "must be in us-east-1, and the destination of each other entry must exist" in refused
+    assert f"'audit' to {AUDIT}" in refused
+    assert refused.endswith("; archive is as it was\n")
     assert run("bucket", "attach", "uploads", "--via", "eventbridge").code == 1
     assert notification("archive") == THEIRS
     assert event_patterns() == {}
@@ -198,9 +195,8 @@ def test_queue_policy_that_refuses_the_events_is_reported(
     run: Run, put: Mock, aws: MotoAws, via: str, service: str
 ) -> None:
     admit(aws, [one for one in POLICY if service not in one["Principal"]["Service"]])
-    ran = run("bucket", "attach", "uploads", "--via", via)
-    assert ran.code == 1
-    assert f"does not let {service}.amazonaws.com write" in ran.err
+    refused = run("bucket", "attach", "uploads", "--via", via).said(1)
+    assert f"does not let {service}.amazonaws.com write" in refused
     assert not put.called
 
 
@@ -211,10 +207,9 @@ def test_queue_policy_that_refuses_the_events_is_reported(
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
     run: Run, put: Mock, aws: MotoAws, words: str, via: str
 ) -> None:
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
-    ran = run("bucket", *words.split(), "uploads")
-    assert ran.code == 1
-    assert "[bucket.uploads] in bucketcast.toml" in ran.err
+    aws.attach_by_deploy(via)
+    refused = run("bucket", *words.split(), "uploads").said(1)
+    assert "[bucket.uploads] in bucketcast.toml" in refused
     assert not put.called
 
 
@@ -247,40 +242,37 @@ def test_what_was_attached_stays_while_what_the_deploy_attached_is_gone(
 ) -> None:
     """Somebody has removed it: the bucket's events would all be lost."""
     run("bucket", "attach", "uploads", "--via", attached)
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": deployed})
+    aws.attach_by_deploy(deployed)
     later(aws)
     put.reset_mock()
-    ran = run("bucket", "detach", "uploads", "--via", attached)
-    assert ran.code == 1
-    assert f"`bucketcast bucket attach uploads --via {deployed}` first" in ran.err
+    refused = run("bucket", "detach", "uploads", "--via", attached).said(1)
+    assert f"`bucketcast bucket attach uploads --via {deployed}` first" in refused
     assert not put.called
     assert bool(event_patterns()) == (attached == "eventbridge")
 
 
 def deployed_rule(aws: MotoAws, via: str) -> None:
     """Deploy the bucket uploads, with the rule that a deploy by EventBridge has."""
-    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
+    aws.attach_by_deploy(via)
     aws.events.put_rule(Name=DEPLOYED_RULE, EventPattern=json.dumps(event_pattern("uploads")))
     aws.events.put_targets(Rule=DEPLOYED_RULE, Targets=[{"Id": "x", "Arn": INGRESS_ARN}])
 
 
 @pytest.mark.parametrize("word", ["attach", "detach"])
 def test_a_missing_bucket_is_reported(run: Run, word: str) -> None:
-    ran = run("bucket", word, "nowhere")
-    assert (ran.code, ran.err) == (1, "bucketcast: bucket 'nowhere' does not exist\n")
+    missing = run("bucket", word, "nowhere").said(1)
+    assert missing == "bucketcast: bucket 'nowhere' does not exist\n"
 
 
 def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
-    Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=WEBHOOK, events=("s3:Scanner:*",)))
+    aws.rules.add(Rule(bucket="uploads", arn=WEBHOOK, events=("s3:Scanner:*",)))
     run("bucket", "attach", "uploads")
     assert "its rules stay" in run("bucket", "detach", "uploads", "--yes").err
     (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert (seen["bucket"], seen["rules"], seen["via"]) == ("uploads", 1, None)
     assert ours("uploads") == []
     run("bucket", "attach", "uploads")
-    Rules(TABLE, aws.dynamodb).change(
-        "uploads", lambda rules: [replace(rule, disabled=True) for rule in rules]
-    )
+    aws.rules.change("uploads", lambda rules: [replace(rule, disabled=True) for rule in rules])
     assert run("bucket", "detach", "uploads").code == 0, "no rule gets less"
     assert run("bucket", "ls", "--json").document["buckets"] == []
 
@@ -289,8 +281,7 @@ def test_ls_shows_transports_and_other_entries(run: Run, aws: MotoAws) -> None:
     run("bucket", "attach", "archive")
     run("bucket", "attach", "photos", "--via", "eventbridge")
     logged = ["s3:ObjectAccessed:Get", "s3:ObjectAccessed:Head"]
-    uploads = {"bucket": "uploads", "via": "eventbridge", "access_events": logged}
-    aws.outputs["Attachmentsuploads"] = json.dumps(uploads)
+    aws.attach_by_deploy("eventbridge", access_events=logged)
     notify("uploads", EventBridgeConfiguration={})
     make_bucket("theirs")
     assert cells(run("bucket", "ls").out) == [
@@ -355,9 +346,9 @@ def test_a_part_is_attached_beside_the_owner_of_the_rest(run: Run) -> None:
     wanted = {"events": put, "prefix": "out/", "suffix": ".jpg"}
     assert (seen["via"], seen["part"]) == ("sqs", wanted)
     add = ("event", "add", "photos", WEBHOOK, "--event", "put")
-    ran = run(*add)
-    assert (ran.code, f"of photos S3 sends only {rule_text}: run " in ran.err) == (2, True)
-    assert f"`bucketcast bucket attach photos --event '{','.join(put)}'`" in ran.err
+    refused = run(*add).said(2)
+    assert f"of photos S3 sends only {rule_text}: run " in refused
+    assert f"`bucketcast bucket attach photos --event '{','.join(put)}'`" in refused
     assert run(*add, "--prefix", "out/a", "--suffix", "1.jpg").code == 0
     assert "already attached" in run(*words, "out/", "--suffix", ".jpg").out
     assert notification("photos") == document
@@ -373,9 +364,8 @@ def test_attaching_less_than_rules_ask_for_is_confirmed(run: Run, aws: MotoAws) 
     assert run(*words).code == 0
     assert part_of(notification("uploads")["QueueConfigurations"][0]).prefix == "year=2026/"
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",))
-    Rules(TABLE, aws.dynamodb).add(rule)
-    ran = run(*words, "--event", "put")
-    assert (ran.code, "--yes" in ran.err) == (2, True)
+    aws.rules.add(rule)
+    assert "--yes" in run(*words, "--event", "put").said(2)
     assert run(*words, "--event", "put", "--yes").code == 0
 
 
@@ -396,7 +386,5 @@ def test_what_eventbridge_does_not_bring_is_said(run: Run) -> None:
     ],
 )
 def test_a_part_that_cannot_be_is_misuse(run: Run, words: list[str], expected: str) -> None:
-    ran = run("bucket", "attach", "uploads", *words)
-    assert ran.code == 2
-    assert expected in ran.err
+    assert expected in run("bucket", "attach", "uploads", *words).said(2)
     assert notification("uploads") == {}

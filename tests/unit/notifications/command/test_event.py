@@ -4,21 +4,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.notifications.document import attach
 from bucketcast.rules import Rule
 from bucketcast.rules.listing import document
 from bucketcast.rules.sent_events import Part, notified_events
-from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, Watch, cells
-from tests.unit.moto_aws import INGRESS_ARN, TABLE, MotoAws, make_bucket, notify, refusal
+from tests.unit.moto_aws import POSTGRES, WEBHOOK, MotoAws, make_bucket, notify, refusal
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
-POSTGRES = "arn:minio:sqs::main:postgresql"
 PUT_DELETE = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
-
-
-def rules(aws: MotoAws, bucket: str = "uploads") -> list[Rule]:
-    return Rules(TABLE, aws.dynamodb).of(bucket)
 
 
 def test_add_puts_a_rule_in_force(run: Run, aws: MotoAws) -> None:
@@ -27,22 +19,21 @@ def test_add_puts_a_rule_in_force(run: Run, aws: MotoAws) -> None:
         *("--prefix", "images/", "--suffix", ".jpg"),
     )
     assert (ran.code, ran.out, ran.err) == (0, "Successfully added webhook:primary\n", "")
-    assert rules(aws) == [
+    assert aws.rules.of("uploads") == [
         Rule(bucket="uploads", arn=WEBHOOK, events=PUT_DELETE, prefix="images/", suffix=".jpg")
     ]
 
 
 def test_add_asks_for_put_delete_and_get_by_default(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK)
-    assert rules(aws)[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
+    assert aws.rules.of("uploads")[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
 
 
 def test_add_notes_events_that_no_trail_logs(run: Run, aws: MotoAws) -> None:
     get = ("event", "add", "uploads", WEBHOOK, "--event", "get", "--json")
     ran = run(*get, "--prefix", "a/")
     assert 'put access_events = ["get"] into [bucket.uploads]' in ran.document["note"]
-    logged = {"bucket": "uploads", "via": "sqs", "access_events": ["s3:ObjectAccessed:Head"]}
-    aws.outputs["Attachmentsuploads"] = json.dumps(logged)
+    aws.attach_by_deploy(access_events=["s3:ObjectAccessed:Head"])
     assert run(*get, "--prefix", "b/").document["note"] == ""
     get_object = ("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
     assert "does not notify of s3:ObjectAccessed:Get" in run(*get_object).err
@@ -50,40 +41,33 @@ def test_add_notes_events_that_no_trail_logs(run: Run, aws: MotoAws) -> None:
 
 def test_add_refuses_an_exact_repeat_by_default(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put")
-    again = run("event", "add", "uploads", WEBHOOK, "--event", "put")
-    assert again.code == 1
-    assert "has this rule already" in again.err
+    again = run("event", "add", "uploads", WEBHOOK, "--event", "put").said(1)
+    assert "has this rule already" in again
     assert run("event", "add", "uploads", WEBHOOK, "--event", "put", "-p").code == 0
-    assert len(rules(aws)) == 1
+    assert len(aws.rules.of("uploads")) == 1
 
 
 def test_add_names_the_targets_that_there_are(run: Run, aws: MotoAws) -> None:
-    ran = run("event", "add", "uploads", "arn:minio:sqs::primry:webhook")
-    assert ran.code == 1
-    assert "did you mean 'webhook:primary'?" in ran.err
-    assert "postgres:main" in ran.err
-    assert rules(aws) == []
+    refused = run("event", "add", "uploads", "arn:minio:sqs::primry:webhook").said(1)
+    assert "did you mean 'webhook:primary'?" in refused
+    assert "postgres:main" in refused
+    assert aws.rules.of("uploads") == []
 
 
 def test_add_notes_a_bucket_that_it_may_not_read(run: Run, aws: MotoAws, watch: Watch) -> None:
     denied = refusal("AccessDenied", "GetBucketNotification")
     watch(aws.s3, "get_bucket_notification_configuration", denied)
-    ran = run("event", "add", "uploads", WEBHOOK)
-    assert ran.code == 0
-    assert "cannot check whether uploads is connected" in ran.err
+    noted = run("event", "add", "uploads", WEBHOOK).said(0)
+    assert "cannot check whether uploads is connected" in noted
 
 
 def test_what_the_bucket_of_a_deploy_does_not_send_is_refused_with_the_line(
     run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     """By each command that makes a rule active."""
-    part = Part.of(notified_events("put"), "in/\U0001f600")
-    aws.outputs["Attachments0"] = json.dumps(
-        {"bucket": "uploads", "via": "sqs", "part": part._asdict()}
-    )
-    notify("uploads", **attach({}, "Bucketcast-ingress", INGRESS_ARN, part))
+    aws.attach_part(Part.of(notified_events("put"), "in/\U0001f600"))
     off = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAcl:Put",), disabled=True)
-    Rules(TABLE, aws.dynamodb).add(off)
+    aws.rules.add(off)
     wanted = {"rules": [{"bucket": "uploads", **document(replace(off, disabled=False))}]}
     (file := tmp_path / "rules.json").write_text(json.dumps(wanted))
     acl = ("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAcl:Put", "--suffix", ".png")
@@ -100,13 +84,11 @@ def test_what_the_bucket_of_a_deploy_does_not_send_is_refused_with_the_line(
 
 def test_a_bucket_that_does_not_exist_is_refused_unless_ahead(run: Run, aws: MotoAws) -> None:
     for events in ("put", "scanner"):
-        ran = run("event", "add", "uplods", WEBHOOK, "--event", events)
-        assert ran.code == 1
-        assert "bucket 'uplods' does not exist: check the name, or add --ahead" in ran.err
-        assert rules(aws) == []
+        refused = run("event", "add", "uplods", WEBHOOK, "--event", events).said(1)
+        assert "bucket 'uplods' does not exist: check the name, or add --ahead" in refused
+        assert aws.rules.of("uploads") == []
     ran = run("event", "add", "uplods", WEBHOOK, "--event", "put", "--ahead")
-    assert ran.code == 0
-    assert "note: bucket 'uplods' does not exist; connect it with" in ran.err
+    assert "note: bucket 'uplods' does not exist; connect it with" in ran.said(0)
 
 
 def test_ls_without_a_bucket_lists_all_rules(run: Run) -> None:
@@ -131,10 +113,8 @@ def test_ls_without_a_bucket_lists_all_rules(run: Run) -> None:
 
 def test_ls_marks_rules_without_their_target(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put", "--suffix", ".jpg")
-    Rules(TABLE, aws.dynamodb).add(
-        Rule(bucket="uploads", arn="arn:minio:sqs::old:redis", events=PUT_DELETE)
-    )
-    ids = {rule.arn: rule.id for rule in rules(aws)}
+    aws.rules.add(Rule(bucket="uploads", arn="arn:minio:sqs::old:redis", events=PUT_DELETE))
+    ids = {rule.arn: rule.id for rule in aws.rules.of("uploads")}
     gone = "arn:minio:sqs::old:redis"
     assert cells(run("event", "ls", "uploads").out) == [
         ["TARGET", "EVENTS", "PREFIX", "SUFFIX", "ID"],
@@ -175,7 +155,7 @@ def test_rm_removes_what_was_named_and_nothing_else(
     run: Run, aws: MotoAws, words: list[str], code: int, left: int
 ) -> None:
     ran = run("event", "rm", "uploads", *words)
-    assert (ran.code, len(rules(aws))) == (code, left)
+    assert (ran.code, len(aws.rules.of("uploads"))) == (code, left)
     assert bool(ran.out) is (code == 0)
 
 
@@ -191,6 +171,6 @@ def test_rm_lists_what_it_did(run: Run) -> None:
 
 def test_the_scanners_events_come_from_no_bucket(run: Run) -> None:
     notify("uploads")
-    command = ("event", "add", "uploads", "arn:minio:sqs::primary:webhook", "--event")
+    command = ("event", "add", "uploads", WEBHOOK, "--event")
     assert "is not connected" in run(*command, "put").err
     assert run(*command, "scanner").err == ""

@@ -4,23 +4,16 @@ from shlex import split
 
 import pytest
 
-from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
-from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.moto_aws import WEBHOOK, MotoAws
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
 ADD = ("event", "add", "uploads", WEBHOOK, "--event", "put")
 
 
 @pytest.fixture(autouse=True)
 def looks(aws: MotoAws) -> None:
     aws.outputs["ObjectFacts"] = '["uploads"]'
-
-
-def rules(aws: MotoAws) -> list[Rule]:
-    return Rules(TABLE, aws.dynamodb).of("uploads")
 
 
 WORDS = """
@@ -37,7 +30,7 @@ def test_conditions_are_stored_shown_and_removed_by_the_same_options(
     assert run(*ADD).code == 0
     ran = run(*ADD, *split(WORDS))
     assert (ran.code, ran.err) == (0, "")
-    (stored,) = [rule for rule in rules(aws) if rule.conditions]
+    (stored,) = [rule for rule in aws.rules.of("uploads") if rule.conditions]
     assert list(stored.conditions) == [
         Condition("content_type", ("image/jpeg",)),
         Condition("content_type", ("image/",), "prefix"),
@@ -57,9 +50,9 @@ def test_conditions_are_stored_shown_and_removed_by_the_same_options(
     (line,) = [line for line in lines if stored.id in line]
     printed = line.partition("  ")[2].strip().rpartition("  ")[0].partition("  ")[2].strip()
     assert run("event", "rm", "uploads", WEBHOOK, *split(printed)).code == 0
-    assert [rule.conditions for rule in rules(aws)] == [()]
+    assert [rule.conditions for rule in aws.rules.of("uploads")] == [()]
     assert run(*ADD, *split(printed)).code == 0
-    assert stored in rules(aws)
+    assert stored in aws.rules.of("uploads")
     assert run("event", "rm", "uploads", WEBHOOK, *split(WORDS)).code == 0
 
 
@@ -67,25 +60,25 @@ def test_named_rule_may_equal_another(run: Run, aws: MotoAws) -> None:
     for name in ((), ("--name", "audit"), ("--name", "copy")):
         assert run(*ADD, *name).code == 0
     assert run("event", "rm", "uploads", WEBHOOK, "--name", "copy").code == 0
-    assert {rule.name for rule in rules(aws)} == {"", "audit"}
+    assert {rule.name for rule in aws.rules.of("uploads")} == {"", "audit"}
 
 
 def test_rm_removes_by_id_and_nothing_when_one_is_unknown(run: Run, aws: MotoAws) -> None:
     for words in ((), ("--size", "5-"), ("--size", "9-")):
         run(*ADD, *words)
-    first, second, third = (rule.id for rule in rules(aws))
+    first, second, third = (rule.id for rule in aws.rules.of("uploads"))
     ran = run("event", "rm", "uploads", "--id", first, "--id", "none")
-    assert (ran.code, len(rules(aws))) == (1, 3)
-    assert "has the id none" in ran.err
+    assert "has the id none" in ran.said(1)
+    assert len(aws.rules.of("uploads")) == 3
     assert run("event", "rm", "uploads", "--id", first, "--id", third).code == 0
-    assert [rule.id for rule in rules(aws)] == [second]
+    assert [rule.id for rule in aws.rules.of("uploads")] == [second]
 
 
 def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: MotoAws) -> None:
     run(*ADD)
     run(*ADD, "--prefix", "a/")
     assert run("event", "rm", "uploads", WEBHOOK, "--prefix", "").code == 0
-    assert [rule.prefix for rule in rules(aws)] == ["a/"]
+    assert [rule.prefix for rule in aws.rules.of("uploads")] == ["a/"]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +95,8 @@ def test_conditions_on_unreadable_objects_are_refused_by_add(
     aws.outputs.pop("ObjectFacts")
     aws.outputs |= {"ObjectFacts": outputs} if outputs else {}
     for words in (["--tag", "a=b"], ["--not", "content_type^=image/"], ["--storage-class", "X"]):
-        ran = run(*ADD, *words)
-        assert ran.code == 2
-        assert "needs facts about the object" in ran.err
-        assert hint in ran.err
+        refused = run(*ADD, *words).said(2)
+        assert "needs facts about the object" in refused
+        assert hint in refused
     assert run(*ADD, "--size", "5-", "--principal", "anna").code == 0
-    assert len(rules(aws)) == 1
+    assert len(aws.rules.of("uploads")) == 1

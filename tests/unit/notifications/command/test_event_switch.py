@@ -8,12 +8,10 @@ from msgspec.structs import replace
 from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule, RuleIndex, cost
 from bucketcast.rules.conditions import Condition
-from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, cells
-from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.moto_aws import WEBHOOK, MotoAws
 from tests.unit.samples import event
 
-WEBHOOK = "arn:minio:sqs::primary:webhook"
 ADD = ("event", "add", "uploads", WEBHOOK, "--event", "put")
 
 
@@ -22,7 +20,7 @@ def off(run: Run, aws: MotoAws) -> Rule:
     """One of two rules, switched off."""
     run(*ADD)
     run(*ADD, "--prefix", "in/", "--name", "mine")
-    (rule,) = [rule for rule in stored(aws) if rule.name]
+    (rule,) = [rule for rule in aws.rules.of("uploads") if rule.name]
     ran = run("event", "disable", "uploads", rule.id)
     assert (
         ran.out == "Switched off webhook:primary s3:ObjectCreated:* prefix='in/' suffix='' mine\n"
@@ -30,34 +28,30 @@ def off(run: Run, aws: MotoAws) -> Rule:
     return rule
 
 
-def stored(aws: MotoAws) -> list[Rule]:
-    return Rules(TABLE, aws.dynamodb).of("uploads")
-
-
 def test_a_disabled_rule_matches_nothing_and_is_kept(run: Run, aws: MotoAws, off: Rule) -> None:
     put = event(bucket="uploads", key="in/a")
-    assert [hit.named for hit in RuleIndex(stored(aws)).match(put)] == [False]
+    assert [hit.named for hit in RuleIndex(aws.rules.of("uploads")).match(put)] == [False]
     heading, *rows = cells(run("event", "ls", "uploads").out)
     assert heading[-2:] == ["STATE", "ID"]
     assert ["off", off.id] in [row[-2:] for row in rows]
-    reasons = [rule.failure(put) for rule in stored(aws)]
+    reasons = [rule.failure(put) for rule in aws.rules.of("uploads")]
     assert sorted(map(str, reasons)) == ["None", "the rule is switched off"]
     assert run("event", "enable", "uploads", off.id).code == 0
-    assert off in stored(aws)
-    assert len(RuleIndex(stored(aws)).match(put)) == 2
+    assert off in aws.rules.of("uploads")
+    assert len(RuleIndex(aws.rules.of("uploads")).match(put)) == 2
     assert "STATE" not in run("event", "ls", "uploads").out
 
 
 @pytest.mark.parametrize("option", [(), ("-p",)])
 def test_a_disabled_rule_is_not_added_again(run: Run, off: Rule, option: tuple[str, ...]) -> None:
-    ran = run(*ADD, "--prefix", "in/", "--name", "mine", *option)
-    assert (ran.code, f"`bucketcast event enable uploads {off.id}`" in ran.err) == (1, True)
+    refused = run(*ADD, "--prefix", "in/", "--name", "mine", *option).said(1)
+    assert f"`bucketcast event enable uploads {off.id}`" in refused
 
 
 def test_an_unknown_id_switches_nothing(run: Run, aws: MotoAws, off: Rule) -> None:
-    ran = run("event", "enable", "uploads", off.id, "0123")
-    assert (ran.code, "no rule of uploads has the id 0123" in ran.err) == (1, True)
-    assert [rule.disabled for rule in stored(aws) if rule.name] == [True]
+    refused = run("event", "enable", "uploads", off.id, "0123").said(1)
+    assert "no rule of uploads has the id 0123" in refused
+    assert [rule.disabled for rule in aws.rules.of("uploads") if rule.name] == [True]
 
 
 RULE = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",))
@@ -87,7 +81,7 @@ def test_what_cannot_be_added_can_only_be_disabled(
     expected: str,
 ) -> None:
     monkeypatch.setattr(cost, "MOST_BUCKET_RULES_BYTES", 80_000)
-    table, on, off = Rules(TABLE, aws.dynamodb), tmp_path / "on.json", tmp_path / "off.json"
+    table, on, off = aws.rules, tmp_path / "on.json", tmp_path / "off.json"
     table.change("uploads", lambda _: rules)
     on.write_text(run("event", "ls", "--json").out)
     assert run("event", "disable", "uploads", rules[0].id).code == 0
@@ -105,8 +99,8 @@ def test_what_cannot_be_added_can_only_be_disabled(
 
 def test_a_disabled_notification_is_not_listed_and_stays(run: Run, aws: MotoAws) -> None:
     rule = replace(RULE, arn=TOPIC, name="n", disabled=True)
-    Rules(TABLE, aws.dynamodb).add(rule)
+    aws.rules.add(rule)
     ls = run("notification", "ls", "--bucket", "uploads", "--json")
     assert ls.document["notifications"] == []
     assert run("notification", "rm", "--bucket", "uploads").code == 0
-    assert stored(aws) == [rule]
+    assert aws.rules.of("uploads") == [rule]

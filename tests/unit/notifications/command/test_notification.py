@@ -7,21 +7,20 @@ from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.state.rules import Rules
 from tests.unit.conftest import Run, cells
-from tests.unit.moto_aws import REGION, TABLE, MotoAws
+from tests.unit.moto_aws import REGION, WEBHOOK, MotoAws
 
 ARN = f"arn:aws:sns:{REGION}:acme:photos"
 ONE = Notification(id="one", topic=ARN, key=(("suffix", ".jpg"),), tags=(("k", "v"),))
 TWO = Notification(id="two", topic=ARN)
-HOOK = Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:ObjectCreated:*",))
+HOOK = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",))
 
 
 @pytest.fixture
 def stored(aws: MotoAws) -> Rules:
-    rules = Rules(TABLE, aws.dynamodb)
-    rules.add(HOOK)
+    aws.rules.add(HOOK)
     for each in (TWO, ONE):
-        rules.add(notification.rule("uploads", each))
-    return rules
+        aws.rules.add(notification.rule("uploads", each))
+    return aws.rules
 
 
 def test_ls_and_get_show_them_in_radosgw_admins_fields(stored: Rules, run: Run) -> None:
@@ -46,7 +45,7 @@ def test_ls_and_get_show_them_in_radosgw_admins_fields(stored: Rules, run: Run) 
 def test_get_of_a_missing_notification_fails(stored: Rules, run: Run) -> None:
     assert stored.of("uploads")
     ran = run("notification", "get", "--bucket", "uploads", "--notification-id", "three")
-    assert (ran.code, "has no notification three" in ran.err) == (1, True)
+    assert "has no notification three" in ran.said(1)
     assert run("notification", "ls").code == 2
 
 
