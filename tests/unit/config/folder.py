@@ -36,3 +36,8 @@ class Folder:
             self.load(text, local=local, **environ)
         assert str(refused.value) == "\n".join(map(str, refused.value.errors))
         return [str(error) for error in refused.value.errors]
+
+    def problem(self, text: str, *, local: bool = False, **environ: str) -> str:
+        """Return the only problem there is."""
+        (problem,) = self.problems(text, local=local, **environ)
+        return problem

@@ -38,5 +38,4 @@ def test_missing_table_is_noted(folder: Folder) -> None:
     ],
 )
 def test_errors_have_key_value_and_hint(folder: Folder, table: str, problem: str) -> None:
-    (found,) = folder.problems(f"{HOOK}[alarms]\n{table}\n")
-    assert found.startswith(f"alarms.{problem}")
+    assert folder.problem(f"{HOOK}[alarms]\n{table}\n").startswith(f"alarms.{problem}")

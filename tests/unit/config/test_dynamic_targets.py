@@ -29,7 +29,7 @@ def test_kinds(folder: Folder, text: str, expected: tuple[str, ...], *, local: b
     ],
 )
 def test_kinds_that_cannot_be_are_refused(folder: Folder, kinds_: str, problem: str) -> None:
-    (refusal,) = folder.problems(f"[dynamic_targets]\nkinds = {kinds_}")
+    refusal = folder.problem(f"[dynamic_targets]\nkinds = {kinds_}")
     assert refusal.startswith(f"dynamic_targets.kinds: {problem}")
 
 
@@ -37,5 +37,5 @@ def test_kinds_that_cannot_be_are_refused(folder: Folder, kinds_: str, problem: 
 def test_invalid_allow_private_is_refused(folder: Folder, entry: str) -> None:
     for table in ("dynamic_targets", "notify_webhook.primary.deploy"):
         text = f'{HOOK}[{table}]\nallow_private = ["hooks.internal", "{entry}"]'
-        (problem,) = folder.problems(text)
+        problem = folder.problem(text)
         assert problem.startswith(f"{table}.allow_private: found '{entry}'; allowed is a host")

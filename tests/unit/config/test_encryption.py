@@ -60,7 +60,7 @@ KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567
     ],
 )
 def test_only_arns_of_keys_are_accepted(folder: Folder, name: str, found: str) -> None:
-    (problem,) = folder.problems(f"{name} = {found}\n")
+    problem = folder.problem(f"{name} = {found}\n")
     assert problem.startswith(f"{name}: found ")
     assert "key/ID, not an alias" in problem
 
@@ -81,7 +81,7 @@ def test_encrypted_and_verified_transport_is_not_noted(folder: Folder) -> None:
 
 
 def test_skipping_verification_has_to_be_confirmed(folder: Folder) -> None:
-    (problem,) = folder.problems(SKIPPING)
+    problem = folder.problem(SKIPPING)
     assert problem.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
     assert folder.load(SKIPPING, local=True).targets
     twice = SKIPPING + '[notify_nsq.f.deploy]\ntls_skip_verify = "on"\n'

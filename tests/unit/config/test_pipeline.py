@@ -40,8 +40,3 @@ def test_errors_name_the_key_and_the_allowed_values(
     folder: Folder, toml: str, expected: str
 ) -> None:
     assert expected in "\n".join(folder.problems(f"{PIPELINE}{toml}\n"))
-
-
-def test_a_scan_without_the_jobs_is_an_error(folder: Folder) -> None:
-    (problem,) = folder.problems(DAILY)
-    assert problem.startswith("scan.uploads: found without the jobs")

@@ -48,8 +48,7 @@ def test_enable_accepts_minios_values(folder: Folder, on: str) -> None:
 
 
 def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> None:
-    (problem,) = folder.problems(HOOK + f"auth_token = '{HIDDEN}'")
-    assert problem == (
+    assert folder.problem(HOOK + f"auth_token = '{HIDDEN}'") == (
         "notify_webhook.primary.auth_token: found plain text; secret:NAME of a secret in Secrets "
         "Manager; plain text is for a local deploy only"
     )
@@ -57,8 +56,7 @@ def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> N
 
 @pytest.mark.parametrize("unnamed", ["secret:", "secret:#token"])
 def test_reference_needs_the_name_of_a_secret(folder: Folder, unnamed: str) -> None:
-    (problem,) = folder.problems(HOOK + f"auth_token = '{unnamed}'")
-    assert problem == (
+    assert folder.problem(HOOK + f"auth_token = '{unnamed}'") == (
         "notify_webhook.primary.auth_token: found no name of a secret; allowed is secret:NAME"
     )
 
@@ -75,7 +73,7 @@ def test_plain_secret_of_a_local_deploy_is_validated(
     folder: Folder, kind: str, key: str, text: str, allowed: str
 ) -> None:
     table = f"[notify_{kind}.a]\n{key} = '{text}'\ntable = 't'"
-    (problem,) = folder.problems(table, local=True)
+    problem = folder.problem(table, local=True)
     assert problem.startswith(f"notify_{kind}.a.{key}: found ***; allowed is {allowed}")
     assert HIDDEN not in problem
 
@@ -126,8 +124,7 @@ def test_pem_is_read_from_its_file_beside_the_configuration(folder: Folder) -> N
 
 
 def test_missing_pem_file_is_refused(folder: Folder) -> None:
-    (problem,) = folder.problems(HOOK + "cert_authority = 'nowhere.pem'")
-    assert problem == (
+    assert folder.problem(HOOK + "cert_authority = 'nowhere.pem'") == (
         "notify_webhook.primary.cert_authority: cannot read file: No such file or directory; "
         "PEM text or its path"
     )

@@ -39,7 +39,7 @@ def test_bucket_events_have_a_price_of_their_own(folder: Folder) -> None:
 
 @pytest.mark.parametrize("word", ["on", "put", "s3:ObjectCreated:Put", "s3:ObjectAccessed:*"])
 def test_event_that_is_none_of_cloudtrails_is_refused(folder: Folder, word: str) -> None:
-    (problem,) = folder.problems(f"[bucket.uploads]\naccess_events = ['get', '{word}']")
+    problem = folder.problem(f"[bucket.uploads]\naccess_events = ['get', '{word}']")
     assert problem.startswith(f"bucket.uploads.access_events: found '{word}'; allowed is one of")
     assert all(allowed in problem for pair in NAMES.items() for allowed in pair)
 

@@ -51,8 +51,7 @@ def test_target_of_the_environment_must_be_enabled(
     folder: Folder, suffix: str, id_: str, enable: str
 ) -> None:
     environ: dict[str, Any] = {f"MINIO_NOTIFY_WEBHOOK_ENDPOINT{suffix}": "https://example.org"}
-    (problem,) = folder.problems("", **environ)
-    assert problem == (
+    assert folder.problem("", **environ) == (
         f"notify_webhook.{id_}: found in the environment only; a table [notify_webhook.{id_}], or "
         f"{enable}=on as in MinIO"
     )
@@ -72,8 +71,7 @@ def test_empty_variable_counts_as_unset(folder: Folder, empty: str) -> None:
 
 
 def test_unknown_variable_gets_a_suggestion(folder: Folder) -> None:
-    (problem,) = folder.problems(HOOK, MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary="x")
-    assert problem.startswith(
+    assert folder.problem(HOOK, MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary="x").startswith(
         "MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary: unknown variable; did you mean "
         "'MINIO_NOTIFY_WEBHOOK_ENDPOINT'?"
     )
