@@ -1,6 +1,7 @@
 """The breakers in DynamoDB: all functions share what one saw of a target."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
@@ -126,17 +127,12 @@ def test_a_pause_outlives_an_outage_and_what_was_refused(paused: BreakerStore) -
 
 
 def test_a_probe_that_was_taken_without_an_answer_is_ours(
-    state_table: str, dynamodb: Any, monkeypatch: pytest.MonkeyPatch
+    state_table: str, dynamodb: Any, repeat: Callable[[str], None]
 ) -> None:
     """The client repeats the call; nobody would probe until the lease is over."""
-    one, update = Breakers(state_table, lambda: dynamodb).of(HOOK), dynamodb.update_item
+    one = Breakers(state_table, lambda: dynamodb).of(HOOK)
     one.record(SEEN, probed=False)
-
-    def twice(**given: Any) -> Any:
-        update(**given)
-        return update(**given)
-
-    monkeypatch.setattr(dynamodb, "update_item", twice)
+    repeat("update_item")
     assert one.start_probe(3_000, 20_000)
     assert not one.start_probe(3_000, 20_000)
 
@@ -166,29 +162,21 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
     assert int(item[EXPIRES]["N"]) < time.time() + (KEPT_DAYS + 1) * 86_400, "nor does its end"
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [1_000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
+def slow(dynamodb: Any, clock: list[float], seconds: float, error: Exception | None = None) -> Mock:
+    """A table that takes so many seconds for its answer, or for this error."""
+
+    def get_item(**given: Any) -> Any:
+        clock[0] += seconds
+        if error:
+            raise error
+        return dynamodb.get_item(**given)
+
+    return Mock(**{"get_item.side_effect": get_item})
 
 
-def test_without_the_table_a_function_uses_its_own_state(
-    mocked_aws: None,  # noqa: ARG001
-    clock: list[float],
-) -> None:
-    calls: list[str] = []
-
-    class Silent:
-        def __getattr__(self, name: str) -> object:
-            def call(**_: object) -> object:
-                calls.append(name)
-                clock[0] += 3
-                raise ConnectTimeoutError(endpoint_url="https://dynamodb")
-
-            return call
-
-    one = Breakers("state", Silent).of(HOOK)  # type: ignore[arg-type]
+def test_without_the_table_a_function_uses_its_own_state(dynamodb: Any, clock: list[float]) -> None:
+    silent = slow(dynamodb, clock, 3, ConnectTimeoutError(endpoint_url="https://dynamodb"))
+    one = Breakers("state", lambda: silent).of(HOOK)
     assert one.read() is None
     assert one.record(SEEN, probed=False) == SEEN
     assert one.read() == SEEN
@@ -196,10 +184,10 @@ def test_without_the_table_a_function_uses_its_own_state(
     assert not one.start_probe(3_000, 20_000)
     one.clear("", 0)
     assert one.read() == WELL
-    assert calls == ["get_item"], "it is left alone for a while"
+    assert [name for name, *_ in silent.mock_calls] == ["get_item"], "it is left alone for a while"
     clock[0] += 61
     one.read()
-    assert calls == ["get_item", "get_item"]
+    assert [name for name, *_ in silent.mock_calls] == ["get_item", "get_item"]
 
 
 @pytest.mark.parametrize("error", [None, refusal("ThrottlingException", "GetItem")])
@@ -208,24 +196,13 @@ def test_a_slow_or_throttled_table_takes_a_small_part_of_the_time(
     state_table: str, dynamodb: Any, clock: list[float], error: Exception | None, seconds: float
 ) -> None:
     """Each batch waited for it."""
-
-    class Slow:
-        waited = 0.0
-
-        def get_item(self, **given: Any) -> Any:
-            clock[0] += seconds
-            self.waited += seconds
-            if error:
-                raise error
-            return dynamodb.get_item(**given)
-
-    slow: Any = Slow()
-    one = Breakers(state_table, lambda: slow).of(HOOK)
+    table = slow(dynamodb, clock, seconds, error)
+    one = Breakers(state_table, lambda: table).of(HOOK)
     began = clock[0]
     while clock[0] < began + 600:
         one.read()
         clock[0] += 0.1
-    assert 0 < slow.waited <= seconds + 600 / 20
+    assert 0 < table.get_item.call_count * seconds <= seconds + 600 / 20
 
 
 def test_a_client_that_is_slow_to_create_tells_nothing_of_the_table(
@@ -289,21 +266,14 @@ def test_a_table_that_is_left_alone_is_asked_once_about_each_target(
     state_table: str, dynamodb: Any, clock: list[float]
 ) -> None:
     """After a slow call about one target all that were not served yet were taken for well."""
-    calls: list[str] = []
-
-    class Slow:
-        def get_item(self, **given: Any) -> Any:
-            clock[0] += 1.5
-            calls.append(given["Key"]["key"]["S"])
-            return dynamodb.get_item(**given)
-
     Breakers(state_table, lambda: dynamodb).of(HOOK).record(SEEN, probed=False)
-    slow: Any = Slow()
-    breakers = Breakers(state_table, lambda: slow)
+    table = slow(dynamodb, clock, 1.5)
+    breakers = Breakers(state_table, lambda: table)
     breakers.of(TABLE).read()
     one = breakers.of(HOOK)
     assert (one.read(), one.read()) == (SEEN, SEEN)
-    assert calls == [TABLE, HOOK]
+    asked = [call.kwargs["Key"]["key"]["S"] for call in table.get_item.call_args_list]
+    assert asked == [TABLE, HOOK]
 
 
 def test_an_outage_that_is_over_is_forgotten(

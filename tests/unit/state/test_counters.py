@@ -26,13 +26,6 @@ def in_steps(mocked_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa
     monkeypatch.delenv(STEP)
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [1_000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
-
-
 class Table:
     """A table that does not answer while it is `down`, and counts the calls."""
 

@@ -1,5 +1,6 @@
 """The lease: of two holders one has it, and one that was killed keeps none out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -81,7 +82,7 @@ def test_suspended_holder_keeps_a_lease_that_was_not_taken(machine: Machine) -> 
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended: bool) -> None:  # noqa: FBT001
+def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, *, ended: bool) -> None:
     suspended, next_ = machine.lease("suspended"), machine.lease("next")
     suspended.take()
     machine.now += LEASE_MS
@@ -96,16 +97,10 @@ def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended:
 
 @pytest.mark.parametrize("operation", ["put_item", "delete_item"])
 def test_a_write_whose_answer_was_lost_counts(
-    machine: Machine, dynamodb: Any, monkeypatch: pytest.MonkeyPatch, operation: str
+    machine: Machine, repeat: Callable[[str], None], operation: str
 ) -> None:
     """The client repeats it."""
-    call = getattr(dynamodb, operation)
-
-    def twice(**arguments: Any) -> Any:
-        call(**arguments)
-        return call(**arguments)
-
-    monkeypatch.setattr(dynamodb, operation, twice)
+    repeat(operation)
     lease = machine.lease("run-1")
     assert lease.take()
     assert lease.renew()

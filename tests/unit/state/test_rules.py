@@ -19,18 +19,17 @@ from bucketcast.state import rule_cache
 from bucketcast.state.rule_cache import RuleCache
 from bucketcast.state.rules import RuleExistsError, Rules, Version
 from tests.unit.conftest import Watch
-from tests.unit.moto_aws import refusal
+from tests.unit.moto_aws import WEBHOOK, refusal
 from tests.unit.samples import matched
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PUT = "s3:ObjectCreated:Put"
-HOOK = "arn:minio:sqs::primary:webhook"
 
 
 def rule(prefix: str = "", bucket: str = "uploads", events: Sequence[str] = (PUT,)) -> Rule:
-    return Rule(bucket=bucket, arn=HOOK, events=tuple(events), prefix=prefix)
+    return Rule(bucket=bucket, arn=WEBHOOK, events=tuple(events), prefix=prefix)
 
 
 @pytest.fixture
@@ -135,15 +134,15 @@ def test_cache_has_a_rule_at_once_and_reads_changed_buckets_only(read: Read) -> 
     rulebook = RuleCache(read)
     assert rulebook(UPLOADS) == {}
     read.add(rule("a"))
-    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {WEBHOOK}
     index = rulebook(UPLOADS)["uploads"]
     assert rulebook(UPLOADS)["uploads"] is index
     assert read.read == ["uploads"]
     read.add(rule("b"))
     read.add(rule(bucket="photos"))
     both = rulebook(frozenset({"uploads", "photos"}))
-    assert matched(both["uploads"], PUT, "b").keys() == {HOOK}
-    assert matched(both["photos"], PUT, "x").keys() == {HOOK}
+    assert matched(both["uploads"], PUT, "b").keys() == {WEBHOOK}
+    assert matched(both["photos"], PUT, "x").keys() == {WEBHOOK}
     read.remove([rule("a"), rule("b")])
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}
     assert Counter(read.read) == {"uploads": 3, "photos": 1}
@@ -158,7 +157,7 @@ def test_cache_forgets_what_was_used_last_a_long_time_ago(
         read.add(rule(bucket=each))
     rulebook = RuleCache(read)
     for each in [*buckets[:3], buckets[0], *buckets[3:], buckets[0]]:
-        assert matched(rulebook(frozenset({each}))[each], PUT, "a").keys() == {HOOK}
+        assert matched(rulebook(frozenset({each}))[each], PUT, "a").keys() == {WEBHOOK}
     assert Counter(read.read)[buckets[0]] == 1, "it was in use all the time"
     rulebook(frozenset(buckets[:2]))
     assert Counter(read.read)[buckets[1]] == 2, "three more were read since"
@@ -196,7 +195,7 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
     rulebook = RuleCache(read)
     for _ in range(2):
         both = rulebook(frozenset({"uploads", "photos"}))
-        assert matched(both["photos"], PUT, "x").keys() == {HOOK}
+        assert matched(both["photos"], PUT, "x").keys() == {WEBHOOK}
         with pytest.raises(BucketcastError, match="the rules of uploads cannot be read: "):
             matched(both["uploads"], PUT, "a")
     assert Counter(read.read)["uploads"] == 1, "not again for each batch"
