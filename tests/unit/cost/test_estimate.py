@@ -1,22 +1,23 @@
 """What a deployment costs: the arithmetic by hand."""
 
 import tomllib
+from typing import Any
 
 import pytest
 
 from bucketcast.config import load
-from bucketcast.config.model import Deployment
 from bucketcast.cost import estimate
 from bucketcast.cost.bill import Bill
-from bucketcast.cost.estimate import Load
 
 ARN = "arn:minio:sqs::primary:webhook"
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 BULK = HOOK + '[notify_webhook.primary.deploy]\nprofile = "throughput"\n'
 
 
-def deployment(text: str) -> Deployment:
-    return load(tomllib.loads(text), {}, local=False)
+def bill_of(text: str, events_a_day: float, **more: Any) -> Bill:
+    """The bill of a configuration for so many events."""
+    deployment = load(tomllib.loads(text), {}, local=False)
+    return estimate.estimate(deployment, estimate.Load(events_a_day=events_a_day, **more))
 
 
 def dollars(bill: Bill, service: str, what: str, target: str = "") -> float:
@@ -28,7 +29,7 @@ def dollars(bill: Bill, service: str, what: str, target: str = "") -> float:
 
 def test_a_month_of_a_million_events_one_at_a_time_by_hand() -> None:
     """A million events in 30 days: 0.39 a second, so each is a batch of its own."""
-    bill = estimate.estimate(deployment(HOOK), Load(events_a_day=1_000_000 / 30))
+    bill = bill_of(HOOK, 1_000_000 / 30)
     # S3 sends; ingest receives and deletes; on the target's queue: send and the same two.
     assert dollars(bill, "SQS", "sent to the ingress queue by S3") == pytest.approx(0.40)
     assert dollars(bill, "SQS", "received and deleted by ingest") == pytest.approx(0.80)
@@ -49,8 +50,7 @@ def test_a_month_of_a_million_events_one_at_a_time_by_hand() -> None:
 
 
 def test_a_thousand_a_second_by_hand() -> None:
-    load = Load(events_a_day=1_000 * 86_400)
-    bill = estimate.estimate(deployment(BULK), load)
+    bill = bill_of(BULK, 1_000 * 86_400)
     sent = dollars(bill, "SQS", "sent to the ingress queue by S3")
     assert bill.per_million(sent) == pytest.approx(0.40)
     # 201 at once, which took 101 receives and 21 deletes.
@@ -62,10 +62,7 @@ def test_costs_of_sources_jobs_and_the_dashboard_by_hand() -> None:
     text = 'dashboard = "on"\n[bucket.uploads]\nvia = "eventbridge"\n[pipeline]\n' + (
         'execution_class = "{}"\n[scan.uploads]\nschedule = "rate(1 day)"\n' + HOOK
     )
-    load = Load(events_a_day=864_000)
-    standard, flex = (
-        estimate.estimate(deployment(text.format(each)), load) for each in ("standard", "flex")
-    )
+    standard, flex = (bill_of(text.format(each), 864_000) for each in ("standard", "flex"))
     assert dollars(standard, "EventBridge", "events of buckets") == pytest.approx(25.92)
     assert dollars(standard, "CloudWatch", "dashboard") == pytest.approx(3.0)
     # Ten DPU for ten minutes, thirty times.
@@ -75,23 +72,17 @@ def test_costs_of_sources_jobs_and_the_dashboard_by_hand() -> None:
 
 def test_a_month_of_a_listener_by_hand() -> None:
     text = HOOK + '[gateway]\nfunction_url = "on"\nlisten_concurrency = 10\n'
-    config = deployment(text)
-    bill = estimate.estimate(config, Load(events_a_day=0))
+    bill = bill_of(text, 0)
     assert dollars(bill, "Lambda", "time of listeners") == pytest.approx(
         30 * 86_400 / 4 * 0.0000133334
     )
     calls = 30 * 86_400 / 15
     assert dollars(bill, "Lambda", "calls of listeners") == pytest.approx(calls * 0.2 / 1e6)
-    off = estimate.estimate(deployment(HOOK), Load(events_a_day=0))
-    assert bill.total() - off.total() == pytest.approx(10.94, abs=0.005)
+    assert bill.total() - bill_of(HOOK, 0).total() == pytest.approx(10.94, abs=0.005)
 
 
 def test_target_with_a_share_costs_its_share() -> None:
-    config = deployment(HOOK)
-    whole, fifth = (
-        estimate.estimate(config, Load(events_a_day=86_400, shares=shares))
-        for shares in ({}, {ARN: 0.2})
-    )
+    whole, fifth = (bill_of(HOOK, 86_400, shares=shares) for shares in ({}, {ARN: 0.2}))
     for service, what in (("SQS", "its queue"), ("Lambda", "time"), ("CloudWatch", "logs")):
         assert dollars(fifth, service, what, ARN) == pytest.approx(
             dollars(whole, service, what, ARN) / 5
@@ -103,11 +94,10 @@ def test_three_idle_targets_by_hand() -> None:
     text = HOOK + 'auth_token = "secret:hook"\n[alarms]\nemail = "ops@example.org"\n'
     text += '[notify_postgres.a]\nconnection_string = "secret:pg"\ntable = "events"\n'
     text += '[notify_redis.b]\naddress = "redis.example.org:6379"\nkey = "events"\n'
-    bill = estimate.estimate(deployment(text), Load(events_a_day=0))
+    bill = bill_of(text, 0)
     metrics = [one for one in bill.lines if one.what == "metrics"]
     idle = bill.total(fixed=True) - sum(map(bill.dollars, metrics))
     polls, alarms, secrets, key = 4 * 0.2592, 4 * 0.30 + 0.10, 2 * 0.40, 1.00
     assert idle == pytest.approx(polls + alarms + secrets + key)
     kinds = '[dynamic_targets]\nkinds = ["redis", "webhook"]\n'
-    with_topics = estimate.estimate(deployment(text + kinds), Load(events_a_day=0))
-    assert with_topics.total() - bill.total() == pytest.approx(0.2592)
+    assert bill_of(text + kinds, 0).total() - bill.total() == pytest.approx(0.2592)
