@@ -74,7 +74,7 @@ def test_sub_systems_of_the_server_are_reported_as_skipped() -> None:
 
 
 @pytest.mark.parametrize(("expected", "on"), [("on", True), ('"on"', True), ("off", False)])
-def test_sync_events_of_the_api_are_imported(expected: str, on: bool) -> None:  # noqa: FBT001
+def test_sync_events_of_the_api_are_imported(expected: str, *, on: bool) -> None:
     found = settle(f"api requests_max=0 sync_events={expected} ")
     assert found.sync_events is on
     assert settle("# MINIO_API_SYNC_EVENTS=on\napi sync_events=off").sync_events

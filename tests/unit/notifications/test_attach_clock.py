@@ -109,6 +109,12 @@ class Deploys:
         if via == "sqs":
             self._rule.append((self.clock(), False))
 
+    def begin(self, via: str) -> float:
+        """Deploy it by this transport, which S3 has applied by the time that is returned."""
+        self(via)
+        self.clock.sleep(5_000)
+        return self.clock()
+
     def lost(self, begin: float) -> list[float]:
         return lost(self.s3, self._listens, begin, self.clock())
 
@@ -125,9 +131,7 @@ def deploys(monkeypatch: pytest.MonkeyPatch, dynamodb: Any, state_table: str) ->
 def test_two_deploys_that_change_the_transport_lose_no_event(
     deploys: Deploys, first: str, then: str
 ) -> None:
-    deploys(first)
-    deploys.clock.sleep(5_000)
-    begin = deploys.clock()
+    begin = deploys.begin(first)
     deploys("both", first)
     deploys.clock.sleep(600)
     deploys(then, "both")
@@ -141,9 +145,7 @@ def test_a_deploy_that_would_lose_events_is_refused_and_rolled_back(
     deploys: Deploys, first: str, then: str, between: str
 ) -> None:
     """At once, or before S3 has applied that both were wanted."""
-    deploys(first)
-    deploys.clock.sleep(5_000)
-    begin = deploys.clock()
+    begin = deploys.begin(first)
     if between:
         deploys(between, first)
         deploys.clock.sleep(599)
@@ -172,9 +174,7 @@ def ends_after_the_write(s3: LateS3, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_a_deploy_that_ends_right_after_the_write_loses_no_event(
     deploys: Deploys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deploys("sqs")
-    deploys.clock.sleep(5_000)
-    begin = deploys.clock()
+    begin = deploys.begin("sqs")
     with ends_after_the_write(deploys.s3, monkeypatch):
         deploys("both", "sqs")
     deploys("both", "sqs")
@@ -186,9 +186,7 @@ def test_a_deploy_that_ends_right_after_the_write_loses_no_event(
 
 
 def test_the_clock_sees_the_gap_of_a_change_at_once(deploys: Deploys) -> None:
-    deploys("sqs")
-    deploys.clock.sleep(5_000)
-    begin = deploys.clock()
+    begin = deploys.begin("sqs")
     deploys("eventbridge", "sqs", "UPDATE_ROLLBACK_IN_PROGRESS")  # which is never refused
     assert len(deploys.lost(begin)) == HEEDED_AFTER
 

@@ -144,9 +144,7 @@ def test_an_entry_is_the_same_however_its_filter_is_written() -> None:
     ],
 )
 def test_entries_overlap_where_an_event_may_be_of_both(
-    theirs: tuple[str, ...],
-    ours: tuple[str, ...],
-    meet: bool,  # noqa: FBT001
+    theirs: tuple[str, ...], ours: tuple[str, ...], *, meet: bool
 ) -> None:
     before = notifications.attach({}, "theirs", QUEUE, Part.of([theirs[0]], *theirs[1:]))
     try:

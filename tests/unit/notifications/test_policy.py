@@ -38,8 +38,7 @@ NO_TLS = {"Condition": {"Bool": {"aws:SecureTransport": "false"}}}
     ],
 )
 def test_what_the_template_does_not_write_is_unclear(
-    change: dict[str, Any],
-    answer: bool | None,  # noqa: FBT001
+    change: dict[str, Any], *, answer: bool | None
 ) -> None:
     statement = {key: value for key, value in {**OWN, **change}.items() if value}
     denied = {"Effect": "Deny", **EVERYBODY, "Resource": INGRESS_ARN}

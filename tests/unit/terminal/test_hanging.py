@@ -9,9 +9,9 @@ from bucketcast.state.dynamic_targets import Table
 from bucketcast.state.rules import Rules
 from bucketcast.terminal import hanging
 from tests.unit.conftest import Run, Typed
-from tests.unit.dynamic_targets.account import add_dynamic_targets
+from tests.unit.dynamic_targets.account import add_dynamic_targets, put_topic
 from tests.unit.moto_aws import TABLE, MotoAws
-from tests.unit.topics.test_command import LOGIN, make
+from tests.unit.topics.test_command import LOGIN
 
 HOOK, TOPIC = "arn:minio:sqs::audit:webhook", "arn:aws:sns:elsewhere::b"
 TARGET_RM = ("target", "rm", "webhook:audit")
@@ -24,7 +24,7 @@ def things(run: Run, aws: MotoAws) -> None:
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     for name in ("audit", "audits"):
         assert run("target", "add", f"webhook:{name}", "endpoint=http://h").code == 0
-    make(aws, "b", **LOGIN)
+    put_topic(aws, "b", LOGIN)
     add(aws, *(HOOK, TOPIC, f"{HOOK}s", "arn:minio:sqs::audits:webhook", f"{TOPIC}b"))
 
 

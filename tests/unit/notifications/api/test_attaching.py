@@ -17,13 +17,10 @@ from bucketcast.state.rules import Rules
 from bucketcast.users import User
 from bucketcast.web.errors import S3Error, as_s3_error
 from tests.unit.moto_aws import TABLE, MotoAws, event_patterns, make_bucket, notification
+from tests.unit.notifications.api.test_document import config, queue
 from tests.unit.notifications.command.test_attach import POLICY, THUMBS, admit
 
-RULE = (
-    b"<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
-    b"<Queue>arn:minio:sqs::primary:webhook</Queue></QueueConfiguration>"
-    b"</NotificationConfiguration>"
-)
+RULE = config(queue(events=("s3:ObjectCreated:*",))).encode()
 
 
 @pytest.fixture(autouse=True)

@@ -15,15 +15,13 @@ from bucketcast.users import User
 from tests.unit.conftest import Watch
 from tests.unit.dynamic_targets.account import add_dynamic_targets
 from tests.unit.moto_aws import TABLE, MotoAws
+from tests.unit.notifications.api.test_document import config, queue
 
 ANN = User("1", "ann", "", ("AK",))
-DOCUMENT = (
-    "<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
-    "<Queue>{}</Queue></QueueConfiguration></NotificationConfiguration>"
-)
 OWN = DynamicTarget(
     arn="arn:minio:sqs::own:webhook", kind="webhook", id="own", queue="q", settings={}, number=1
 )
+DOCUMENT = config(queue(arn=OWN.arn)).encode()
 
 
 @pytest.fixture
@@ -65,10 +63,9 @@ def bytes_read(aws: MotoAws, call: Any) -> int:
 def test_calls_about_a_bucket_read_a_few_kilobytes(
     notifications: Notifications, aws: MotoAws
 ) -> None:
-    document = DOCUMENT.format(OWN.arn).encode()
     calls = {
         "get of an empty bucket": partial(notifications.get, "uploads"),
-        "put": partial(notifications.put, "uploads", document, ANN),
+        "put": partial(notifications.put, "uploads", DOCUMENT, ANN),
         "get": partial(notifications.get, "uploads"),
         "attach": partial(notifications.attach, "uploads"),
         "delete": partial(notifications.delete, "uploads"),
@@ -96,6 +93,6 @@ def test_calls_within_seconds_share_a_reading_of_the_stack(aws: MotoAws, watch: 
 def test_rules_of_dynamic_targets_are_shown_while_there_are_such(
     notifications: Notifications, aws: MotoAws, changed: dict[str, Any], *, shown: bool
 ) -> None:
-    notifications.put("uploads", DOCUMENT.format(OWN.arn).encode(), ANN)
+    notifications.put("uploads", DOCUMENT, ANN)
     store(aws, replace(OWN, **changed))
     assert (OWN.arn in notifications.get("uploads").decode()) == shown

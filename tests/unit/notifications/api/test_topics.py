@@ -9,17 +9,15 @@ from bucketcast.notifications.api.document import Document, Queue
 from bucketcast.notifications.topic_configuration import Notification
 from bucketcast.rules import Rule
 from bucketcast.web.errors import S3Error
+from tests.unit.notifications.api.test_document import HOOK, PUT, config, rule
 
 TOPIC = "arn:aws:sns:us-east-1::photos"
 OTHER = "arn:aws:sns:us-east-1:acme:photos"
-HOOK = "arn:minio:sqs::primary:webhook"
-PUT = "s3:ObjectCreated:Put"
 USUAL = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
 
 
 def read(text: str) -> list[Notification]:
-    whole = f"<NotificationConfiguration>{text}</NotificationConfiguration>"
-    return document.read(whole.encode(), [HOOK].__contains__, "us-east-1").notifications
+    return document.read(config(text).encode(), [HOOK].__contains__, "us-east-1").notifications
 
 
 NO_VALUE = "<FilterRule><Name>prefix</Name></FilterRule>"
@@ -30,21 +28,15 @@ def topic(inside: str = "", *, arn: str = TOPIC, id_: str = "<Id>one</Id>") -> s
 
 
 def filters(kind: str, *pairs: tuple[str, str]) -> str:
-    elements = "".join(
-        f"<FilterRule><Name>{name}</Name><Value>{value}</Value></FilterRule>"
-        for name, value in pairs
-    )
+    elements = "".join(rule(*pair) for pair in pairs)
     return f"<Filter><{kind}>{elements}</{kind}></Filter>"
 
 
+KEY = rule("regex", "([a-z]+)") + rule("suffix", "g") + rule("prefix", "a*")
 ALL = (
-    f"<Event>{PUT}</Event><Filter><S3Key>"
-    "<FilterRule><Name>regex</Name><Value>([a-z]+)</Value></FilterRule>"
-    "<FilterRule><Name>suffix</Name><Value>g</Value></FilterRule>"
-    "<FilterRule><Name>prefix</Name><Value>a*</Value></FilterRule></S3Key>"
-    "<S3Metadata><FilterRule><Name>x-amz-meta-Foo</Name><Value>b&amp;r</Value></FilterRule>"
-    "</S3Metadata><S3Tags><FilterRule><Name>Foo</Name><Value></Value></FilterRule></S3Tags>"
-    "</Filter>"
+    f"<Event>{PUT}</Event><Filter><S3Key>{KEY}</S3Key>"
+    f"<S3Metadata>{rule('x-amz-meta-Foo', 'b&amp;r')}</S3Metadata>"
+    f"<S3Tags>{rule('Foo', '')}</S3Tags></Filter>"
 )
 
 

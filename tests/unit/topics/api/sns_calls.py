@@ -4,11 +4,10 @@ import io
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import boto3
 import pytest
-from botocore.awsrequest import AWSResponse
+from botocore.awsrequest import AWSRequest, AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from bucketcast.web.authentication import AUDITED
 from bucketcast.web.secure import SecureCalls, secure
 from tests.unit.dynamic_targets.account import Account
 from tests.unit.moto_aws import DYNAMIC
-from tests.unit.web.requests import REGION, answer, authenticator, ready
+from tests.unit.web.requests import REGION, answer, authenticator, ready, scope_of
 
 URL = "http://gateway.example:9100"
 USERS = {
@@ -62,18 +61,9 @@ class Server:
         self, method: str, target: str, headers: Any, body: bytes
     ) -> tuple[int, dict[str, str], bytes]:
         """Let the application answer a request."""
-        parts = urlsplit(target)
-        lower = {"host": "gateway.example:9100", **{k.lower(): v for k, v in headers.items()}}
         self.audited: dict[str, Any] = {}
-        scope = {
-            AUDITED: self.audited,
-            "type": "http",
-            "method": method,
-            "scheme": "http",
-            "raw_path": (parts.path or "/").encode(),
-            "query_string": parts.query.encode(),
-            "headers": [(name.encode(), _bytes(value)) for name, value in lower.items()],
-        }
+        request = scope_of(AWSRequest(method, target, headers))
+        scope = {**request, AUDITED: self.audited, "scheme": "http"}
         response = answer(self.app, scope, body)
         return response.status, response.headers, response.body
 
@@ -89,12 +79,10 @@ class Server:
         )
 
         def answer(request: Any, **_: Any) -> AWSResponse:
-            given = {
-                **request.headers,
-                **{k.replace("_", "-"): v for k, v in headers.items()},
-            }
+            sent = {name: _text(value) for name, value in request.headers.items()}
+            sent |= {name.replace("_", "-"): value for name, value in headers.items()}
             status, response_headers, body = self.call(
-                request.method, request.url, given, _bytes(request.body or b"")
+                request.method, request.url, sent, _text(request.body or "").encode()
             )
             headers_: Any = response_headers
             return AWSResponse(request.url, status, headers_, Raw(body))
@@ -112,8 +100,8 @@ def refused(call: Callable[[], Any]) -> tuple[str, int]:
     return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
 
 
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 async def _nothing(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - ASGI's form
