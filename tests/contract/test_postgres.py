@@ -313,18 +313,20 @@ def test_a_missing_database_is_reported(postgres: PostgresServer, make: Make) ->
         make(connection_string=string).send([event("a", 1)])
 
 
-def test_a_locked_table_is_timed_out(postgres: PostgresServer, make: Make, admin: Admin) -> None:
+def test_a_locked_table_or_a_slow_statement_is_timed_out(
+    postgres: PostgresServer, make: Make, admin: Admin
+) -> None:
     limited = f"{postgres.settings()['connection_string']} options='-c statement_timeout=200ms'"
     held = "another session holds a lock"
-    for mode, mirror, said in (
-        ("share", make(), held),
-        ("access exclusive", make(), held),
+    for mode, mirror, said, *together in (
+        ("share", make(), held, event("b", 2)),
+        ("access exclusive", make(), held, event("b", 2)),
         ("exclusive", make(connection_string=limited), f"statement timeout .* {held}"),
     ):
         mirror.send([event("a", 1)])
         admin.execute("begin")
         admin.execute(f"lock table events in {mode} mode".encode())
         with pytest.raises(TimedOut, match=said):
-            mirror.send([event("a", 2), event("b", 2)])
+            mirror.send([event("a", 2), *together])
         admin.execute("rollback")
         assert mirror.send([event("a", 2)]) == {}

@@ -88,7 +88,7 @@ class Synthesised:
         """Properties of the one resource of a type that has the wanted ones."""
         of_type = self.properties_of(kind)
         (found,) = [each for each in of_type if wanted.items() <= each.items()]
-        return found
+        return dict(found)
 
     def function(self, name: str) -> dict[str, Any]:
         return self.properties("AWS::Lambda::Function", FunctionName=name)

@@ -49,7 +49,7 @@ class Server(ABC):
     destination: str
     keeps_what_it_confirmed = True
     """Whether what it confirmed outlives it, rather than to be handed on to who listens."""
-    password_option = "password"
+    password_option: str
     """The kind's name for the secret of a login, where it is an option of its own."""
     client_options: tuple[str, str] = ("client_cert", "client_key")
     """The kind's names for a client's certificate and its key."""

@@ -72,6 +72,7 @@ class SearchServer(Server):
 
     kind = "elasticsearch"
     destination = "events"
+    password_option = "password"
     refusals = (RefusedError, OSError, http.client.HTTPException)
 
     def __init__(self, process: Process, tls: Tls, chosen: dict[str, int]) -> None:

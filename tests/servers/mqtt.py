@@ -145,6 +145,7 @@ class MqttServer(Server):
 
     kind = "mqtt"
     destination = "bucket/events"
+    password_option = "password"
 
     def __init__(
         self, process: Process, tls: Tls, ports: Mapping[str, int], observer: Observer

@@ -47,6 +47,7 @@ class RedisServer(Server):
 
     kind = "redis"
     destination = "ev:events"
+    password_option = "password"
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
         super().__init__(process, tls, plain)

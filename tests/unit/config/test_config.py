@@ -102,7 +102,7 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
         ("[bucket.Uploads]", "bucket.Uploads: invalid bucket name; 3 to 63 of a-z, 0-9, '.' and"),
         ("[source.s3]\nx = 1", "source.s3: unknown key; allowed are accounts, topics"),
         ("[bucket.uploads]\nx = 1.5", "bucket.uploads.x: unknown key; allowed are "),
-        # what S3 cannot narrow
+        # What S3 cannot narrow.
         (
             "[bucket.uploads]\nevents = ['get']",
             "bucket.uploads.events: found 'get'; allowed is what S3 notifies of",
@@ -111,6 +111,7 @@ def test_empty_configuration_is_valid(folder: Folder) -> None:
             "[bucket.uploads]\nprefix = 'in/'\nvia = 'eventbridge'",
             "bucket.uploads.via: found events, prefix or",
         ),
+        # Where events come from, and what is needed beside a table.
         ("[source]\naccounts = ['4444']", "source.accounts: found '4444'; allowed is an account"),
         ("[source]\ntopics = ['uploads']", "source.topics: found 'uploads'; allowed is the"),
         ("[source]\ntopic = 'x'", "source.topic: unknown key; did you mean 'topics'?"),

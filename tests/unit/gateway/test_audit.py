@@ -132,13 +132,16 @@ def test_a_read_is_not_logged(lines: Lines, method: str, target: str) -> None:
         ("OPTIONS", "/images/a", ACCESS, {"call": "OPTIONS", "bucket": "images"}),
         ("GET", "/images", "S" * 60_000, {"access_key": "S" * 128}),  # no long line
     ],
-    ids=["right", "signature", "preflight", "claim"],
+    ids=["right", "signature", "preflight", "a long claim is cut"],
 )
 def test_what_is_refused_is_logged(
     lines: Lines, method: str, target: str, key: str, logged: dict[str, Any]
 ) -> None:
-    header = signed(method, target).headers["Authorization"].replace(ACCESS, key)
-    request(method, target, authorization=header)
+    changed = {}
+    if key != ACCESS:  # signed twice, a call might be of two seconds
+        header = signed(method, target).headers["Authorization"]
+        changed["authorization"] = header.replace(ACCESS, key)
+    request(method, target, None, **changed)
     (line,) = lines
     assert line.items() >= {**logged, "status": 403}.items()
 

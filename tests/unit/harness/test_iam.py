@@ -51,6 +51,14 @@ def item(key: str) -> dict[str, Any]:
             {"Bucket": "uploads", "Delete": {"Objects": [{"Key": "a"}]}},
             "s3:DeleteObject on arn:aws:s3:::uploads/a",
         ),
+        (
+            "s3",
+            "GetBucketInventoryConfiguration",
+            {"Bucket": "uploads", "Id": "all"},
+            "s3:GetInventoryConfiguration on arn:aws:s3:::uploads",
+        ),
+        ("s3", "ListParts", {"Bucket": "uploads", "Key": "a"}, "s3:ListMultipartUploadParts"),
+        ("s3", "ListObjectVersions", {"Bucket": "uploads"}, "s3:ListBucketVersions"),
         ("dynamodb", "PutItem", item("#attachments"), ""),
         ("dynamodb", "PutItem", item("uploads"), "dynamodb:PutItem on arn:aws:dynamodb"),
         (

@@ -128,7 +128,10 @@ def large_object() -> bytes:
 
 
 def connect(begins_and_number: tuple[Callable[[], bytes], int]) -> Taken:
-    """Open connections that begin so, and read nothing; then serve another call."""
+    """Open connections that begin so, and read nothing; then serve another call.
+
+    How long that waits is bounded by its socket's time-out.
+    """
     begins, number = begins_and_number
     beginning = begins()  # signed now: a signature is valid for 15 minutes
     allow_open_files()

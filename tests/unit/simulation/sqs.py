@@ -9,14 +9,15 @@ It keeps what decides whether an event survives for weeks:
 * nothing is received while as many are in flight as SQS allows;
 * a FIFO queue gives a group's messages in order, none while one of them is in flight, and takes a
   token that it has seen within five minutes without keeping the message;
-* a call with too few or too many entries, or too long ones, or too long a delay, is refused and
-  written down;
+* a call with too few or too many entries, or too long ones, is refused, as are too long a delay
+  and a FIFO queue's message without a group or a token; both are written down;
 * what is redriven from a dead-letter queue is a new message with the old body and attributes.
 
 It is there for its clock alone: whatever needs no weeks is tested elsewhere, with another SQS, and
 by the rules for calls in `tests/e2e/request_rules.py`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partialmethod
@@ -39,6 +40,8 @@ MAX_ENTRIES = 10
 MAX_BYTES = 1_048_576
 MAX_DELAY = 15 * MINUTE
 MAX_VISIBILITY = 12 * HOUR
+_ORDER = re.compile("[!-~]{1,128}")
+"""Of a message group and of a token."""
 DEDUPLICATION = 5 * MINUTE
 BILLED_BYTES = 65_536
 PAYLOAD_BYTES = 6 * 1_048_576
@@ -112,14 +115,11 @@ class SimulatedSqs:
         self.requests[operation, QueueUrl] += 1 + size // BILLED_BYTES
         refusals = {entry["Id"]: act(self, queue, entry) for entry in Entries}
         failure = {"Code": "InvalidParameterValue", "SenderFault": True}
-        return {
-            "Successful": [{"Id": id_} for id_, reason in refusals.items() if not reason],
-            "Failed": [
-                {"Id": id_, "Message": reason, **failure}
-                for id_, reason in refusals.items()
-                if reason
-            ],
-        }
+        failed = [
+            {"Id": id_, "Message": reason, **failure} for id_, reason in refusals.items() if reason
+        ]
+        taken = [{"Id": id_} for id_, reason in refusals.items() if not reason]
+        return {"Successful": taken} | ({"Failed": failed} if failed else {})
 
     def _reached(self, url: str, operation: str) -> SimulatedQueue:
         queue = self.queues.get(url)
@@ -139,7 +139,9 @@ class SimulatedSqs:
         if not 0 <= delay <= (0 if queue.fifo else MAX_DELAY):
             return self._refused("SendMessageBatch", f"DelaySeconds {delay}")
         if queue.fifo:
-            token = entry["MessageDeduplicationId"]
+            token = entry.get("MessageDeduplicationId", "")
+            if not all(map(_ORDER.fullmatch, (entry.get("MessageGroupId", ""), token))):
+                return self._refused("SendMessageBatch", "no group, no token, or a wrong one")
             if now - queue.tokens.get(token, -DEDUPLICATION) < DEDUPLICATION:
                 return ""
             queue.tokens[token] = now
@@ -148,7 +150,7 @@ class SimulatedSqs:
             entry.get("MessageAttributes", {}),
             now,
             now + delay,
-            entry["MessageGroupId"] if queue.fifo else "",
+            entry.get("MessageGroupId", ""),
         )
         queue.arrived.append(made)
         self._add(queue, made)

@@ -24,6 +24,10 @@ IN_ORDER = {"MessageGroupId": "group", "MessageDeduplicationId": "token"}
         ("q", 1, {"MessageBody": "b", "DelaySeconds": 901}, True),
         ("q.fifo", 1, {"MessageBody": "b", **IN_ORDER}, False),
         ("q.fifo", 1, {"MessageBody": "b", **IN_ORDER, "DelaySeconds": 1}, True),
+        ("q.fifo", 1, {"MessageBody": "b"}, True),
+        ("q.fifo", 1, {"MessageBody": "b", **IN_ORDER, "MessageGroupId": "a b"}, True),
+        ("q.fifo", 1, {"MessageBody": "b", "MessageGroupId": "group"}, True),
+        ("q", 1, {"MessageBody": "b", "MessageGroupId": "tenant"}, False),
     ],
 )
 def test_sqs_refuses_what_is_too_much(

@@ -216,6 +216,7 @@ def test_new_keys_are_unique_letters_and_digits() -> None:
 def test_there_are_no_more_users_than_the_gateway_can_read(
     users: Users, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bucketcast.users.aws.MOST_USERS", 1)
-    with pytest.raises(BucketcastError, match="there are 1 users, and may be 1"):
-        users.add(BOB, SECRET)
+    monkeypatch.setattr("bucketcast.users.aws.MOST_USERS", 2)
+    users.add(BOB, SECRET)
+    with pytest.raises(BucketcastError, match="there are 2 users, and may be 2"):
+        users.add(replace(BOB, name="carl", keys=("CARLS",)), SECRET)

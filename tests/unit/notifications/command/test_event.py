@@ -86,7 +86,7 @@ def test_a_bucket_that_does_not_exist_is_refused_unless_ahead(run: Run, aws: Mot
     for events in ("put", "scanner"):
         refused = run("event", "add", "uplods", WEBHOOK, "--event", events).said(1)
         assert "bucket 'uplods' does not exist: check the name, or add --ahead" in refused
-        assert aws.rules.of("uploads") == []
+        assert aws.rules.of("uplods") == []
     ran = run("event", "add", "uplods", WEBHOOK, "--event", "put", "--ahead")
     assert "note: bucket 'uplods' does not exist; connect it with" in ran.said(0)
 
