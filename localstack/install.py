@@ -56,12 +56,11 @@ class Venv(NamedTuple):
         python = interpreter(self.version) if self.version else _interpreter()
         return {"python": python} | _digests(self.pinned)
 
-    def install(self) -> None:
+    def install(self, level: str) -> None:
         """Create the environment again."""
         python = interpreter(self.version) if self.version else sys.executable
-        _new_venv(self.folder, python)
-        pip = [str(self.folder / "bin" / "python"), "-m", "pip", "install"]
-        _run(self.title, [*pip, "--require-hashes", "-r", self.pinned])
+        _new_venv(self.folder, "--without-pip", python=python)
+        _run(self.title, [*_into(self.folder, level), "--require-hashes", "-r", self.pinned])
         _finish(self.folder, self.note())
 
 
@@ -92,9 +91,10 @@ def install(level: str) -> None:
     INSTALLED.mkdir(exist_ok=True)
     wanted: list[Callable[[], None]] = []
     if not any(_note(PROJECT_VENV) == _project_note(name) for name in LEVELS[level]):
+        _prepare(level)
         wanted.append(partial(_project, level))
     venvs = (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,)
-    wanted += [venv.install for venv in venvs if _note(venv.folder) != venv.note()]
+    wanted += [partial(each.install, level) for each in venvs if _note(each.folder) != each.note()]
     if not CDK.exists() or _note(NODE_MODULES) != _cdk_note():
         wanted.append(_cdk)
     # The project's takes as long as all others together.
@@ -103,18 +103,36 @@ def install(level: str) -> None:
             each.result()
 
 
-def _project(level: str) -> None:
-    wanted = _project_note(level)
+def _prepare(level: str) -> None:
+    """Give the project's environment what installs into all of them."""
     # Only a finished environment of the same interpreter can be extended.
-    if _note(PROJECT_VENV).get("python") != wanted["python"]:
+    if _note(PROJECT_VENV).get("python") != _interpreter():
         _new_venv(PROJECT_VENV)
     (PROJECT_VENV / NOTE).unlink(missing_ok=True)
-    pip = [str(PROJECT_VENV / "bin" / "python"), "-m", "pip", "install", "--no-compile"]
+    if level == "dev":
+        pip = _into(PROJECT_VENV, "deploy")
+        _run("uv", [*pip, "--require-hashes", "-r", "requirements/uv.txt"])
+
+
+def _project(level: str) -> None:
+    command = _into(PROJECT_VENV, level)
     pinned = ["--require-hashes", "-r", f"requirements/{level}.txt"]
-    _run(f"the project's environment ({level})", [*pip, *pinned])
+    _run(f"the project's environment ({level})", [*command, *pinned])
     # The build backend is pinned with the rest, so nothing is fetched for the build.
-    _run("bucketcast itself", [*pip, "--no-deps", "--no-build-isolation", "-e", "."])
-    _finish(PROJECT_VENV, wanted)
+    _run("bucketcast itself", [*command, "--no-deps", "--no-build-isolation", "-e", "."])
+    _finish(PROJECT_VENV, _project_note(level))
+
+
+def _into(folder: Path, level: str) -> list[str]:
+    """Return the command that installs into an environment.
+
+    For development it is uv, which takes a third of pip's CPU, as the tests use it. But uv knows
+    nothing of pip's settings, so that who only tries Bucketcast gets it by pip.
+    """
+    ours, theirs = (str(each / "bin" / "python") for each in (PROJECT_VENV, folder))
+    if level == "dev":
+        return [ours, "-m", "uv", "pip", "install", "--python", theirs]
+    return [ours, "-m", "pip", "--python", theirs, "install", "--no-compile"]
 
 
 def _cdk() -> None:
@@ -123,9 +141,9 @@ def _cdk() -> None:
     _finish(NODE_MODULES, _cdk_note())
 
 
-def _new_venv(folder: Path, python: str = sys.executable) -> None:
+def _new_venv(folder: Path, *options: str, python: str = sys.executable) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    _run(str(folder.relative_to(ROOT)), [python, "-m", "venv", str(folder)])
+    _run(str(folder.relative_to(ROOT)), [python, "-m", "venv", *options, str(folder)])
 
 
 def _run(title: str, command: list[str]) -> None:

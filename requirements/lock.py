@@ -54,6 +54,7 @@ def main() -> int:
         compile_to(client, ["-"], within=DEV, stdin=wanted)
     compile_to(Path("localstack/requirements.txt"), ["--group", "localstack"])
     compile_to(Path("requirements/lambda.txt"), ["--group", "lambda"], within=DEV)
+    compile_to(Path("requirements/uv.txt"), ["-"], within=DEV, stdin=["uv"])
     compile_to(Path("requirements/aws-cli.txt"), ["--group", "aws-cli"])
     compile_to(Path("requirements/sbom.txt"), ["--group", "sbom"])
     return 0
