@@ -1,12 +1,12 @@
 """Run the `bucketcast` command in a process that is forked from one which has imported it all.
 
-To import boto3 and the package takes most of a command's time, and these tests run hundreds. Each
-still has a process, an environment and a folder of its own, and ends as the installed script does.
+To import boto3 and the package and to read what describes AWS's services takes most of a
+command's time, and these tests run hundreds. Each still has a process, an environment and a folder
+of its own, and ends as the installed script does.
 """
 
 import multiprocessing
 import os
-import pkgutil
 import subprocess
 import sys
 import tempfile
@@ -21,9 +21,9 @@ from tests.e2e.recorder.sitecustomize import record
 
 COMMAND = Path(sys.executable).with_name("bucketcast")
 
-_MODULES = [f"{cli.__name__}.{each.name}" for each in pkgutil.iter_modules(cli.__path__)]
 _FORKED = multiprocessing.get_context("forkserver")
-_FORKED.set_forkserver_preload([__name__, "boto3", *_MODULES])
+_PRELOADED = "tests.e2e.preloaded"
+_FORKED.set_forkserver_preload([__name__, _PRELOADED])
 
 
 def run(
@@ -53,6 +53,7 @@ def run(
 def _command(
     arguments: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path
 ) -> None:
+    assert _PRELOADED in sys.modules, "an ImportError there is hidden by multiprocessing"
     for path, stream in ((out, sys.stdout), (err, sys.stderr)):
         with path.open("wb") as file:
             os.dup2(file.fileno(), stream.fileno())

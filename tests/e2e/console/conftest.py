@@ -12,7 +12,7 @@ from tests.e2e.console.browser import Browser
 from tests.e2e.system import System
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(system: System) -> Iterator[str]:
     """The address that `bucketcast console` prints, while it runs."""
     console = subprocess.Popen(
@@ -31,13 +31,13 @@ def address(system: System) -> Iterator[str]:
     console.stdout.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(address: str) -> str:
     """The address of the console without a path: `site + "/events"`."""
     return address.partition("/?")[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def one_browser(address: str, servers_folder: Path) -> Iterator[Browser]:
     browser = Browser(servers_folder / "browser")
     browser.open(address)

@@ -1,0 +1,1 @@
+"""The console in a browser, both of which end with these tests."""
