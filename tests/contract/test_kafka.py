@@ -180,17 +180,21 @@ def test_events_wait_until_a_missing_topic_is_created(kafka: KafkaServer, make: 
     assert len(kafka.received("later")) == 2
 
 
-def test_brokers_may_create_the_topic(make: Make, servers_folder: Path, tls: Tls) -> None:
+@pytest.fixture(scope="module")
+def creating(servers_folder: Path, tls: Tls) -> Iterator[KafkaServer]:
+    """The broker that creates topics, and has two disks."""
     server = start_with_topic_creation(servers_folder / "kafka-creating-topics", tls)
-    try:
-        target = make(server.settings(topic="created"))
-        probe_error(target)
-        assert "created" not in AdminClient(server.client).list_topics(timeout=10).topics
-        assert target.send(events(3)) == {}
-        assert len(server.received("created")) == 3
-        target.probe()
-    finally:
-        server.stop()
+    yield server
+    server.stop()
+
+
+def test_brokers_may_create_the_topic(creating: KafkaServer, make: Make) -> None:
+    target = make(creating.settings(topic="created"))
+    probe_error(target)
+    assert "created" not in AdminClient(creating.client).list_topics(timeout=10).topics
+    assert target.send(events(3)) == {}
+    assert len(creating.received("created")) == 3
+    target.probe()
 
 
 def allow(kafka: KafkaServer, user: str, topic: str, *operations: AclOperation) -> None:
@@ -335,41 +339,32 @@ def test_failed_connection_has_a_hint(
 
 
 def test_beside_partitions_without_leader_the_others_get_their_events(
-    make: Make, servers_folder: Path, tls: Tls
+    creating: KafkaServer, make: Make
 ) -> None:
-    server, batch = start_with_topic_creation(servers_folder / "kafka-disks", tls), events(100)
-    try:
-        disk = server.add_disk()
-        server.create_topic("parts", 4)
-        target = make(server.settings(topic="parts"))
-        assert target.send(batch) == {}
-        moved, give_up = disk.rename(disk.with_name("moved")), time.monotonic() + HANGS_AFTER
-        disk.touch()
-        while not target.send(batch):  # until the broker writes there again
-            assert time.monotonic() < give_up
-        failures = target.send(batch)
-        assert 0 < len(failures) < len(batch)
-        for error in failures.values():
-            assert type(error) is Retryable, "nobody is away"
-            assert "has it a leader" in str(error)
-        disk.unlink()
-        moved.rename(disk)
-        server.stop()
-        server.start_again()
-        assert target.send([batch[index] for index in failures]) == {}
-    finally:
-        server.stop()
+    batch, disk = events(100), creating.process.folder / "disk"
+    creating.create_topic("parts", 4)
+    target = make(creating.settings(topic="parts"))
+    assert target.send(batch) == {}
+    moved, give_up = disk.rename(disk.with_name("moved")), time.monotonic() + HANGS_AFTER
+    disk.touch()
+    while not target.send(batch):  # until the broker writes there again
+        assert time.monotonic() < give_up
+    failures = target.send(batch)
+    assert 0 < len(failures) < len(batch)
+    for error in failures.values():
+        assert type(error) is Retryable, "nobody is away"
+        assert "has it a leader" in str(error)
+    disk.unlink()
+    moved.rename(disk)
+    creating.stop()
+    creating.start_again()
+    assert target.send([batch[index] for index in failures]) == {}
 
 
 def test_an_advertised_address_that_cannot_be_reached_is_named(
-    make: Make, servers_folder: Path, tls: Tls
+    kafka: KafkaServer, make: Make
 ) -> None:
-    server = start_with_topic_creation(servers_folder / "kafka-advertising", tls)
-    try:
-        server.advertise(1)
-        error = refusal(make(server.tls_settings()))
-    finally:
-        server.stop()
+    error = refusal(make(kafka.relayed_settings()))
     assert type(error) is NotConnected
-    assert "127.0.0.1:1/1" in str(error)
+    assert f"127.0.0.1:{kafka.ports['relay']}/1" in str(error)
     assert "advertises this address (advertised.listeners)" in str(error)

@@ -79,9 +79,10 @@ def all_running(folder: Path, tls: Tls) -> Iterator[AllServers]:
 
     def begin(kind: str) -> None:
         running[kind] = server = servers.run(names[kind], folder / names[kind], tls)
-        links[kind] = relays.open(folder / "links" / kind, _port(_encrypted(server)))
+        to, port = _port(_encrypted(server)), 0
         if isinstance(server, KafkaServer):
-            server.advertise(links[kind].port)
+            to, port = server.ports["relayed"], server.ports["relay"]
+        links[kind] = relays.open(folder / "links" / kind, to, port)
         server.clear()  # from then on what stands for its consumers listens
 
     with ThreadPoolExecutor(len(names)) as pool:

@@ -4,15 +4,15 @@ The broker does not create missing topics, unless `start_with_topic_creation` st
 Kafka's default.
 """
 
-import re
+import base64
 import struct
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -37,7 +37,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, find_program, ports
-from tests.servers.process import Process, StartError
+from tests.servers.process import Process
 from tests.servers.tls import Tls
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ _JAVA = (
 )
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
-# The listener `open` is for the broker itself, and for the tests' consumer and administrator.
+# The listener `open` is for the broker itself, and for the tests' consumer and administrator;
+# `relayed` is as `tls`, behind a relay that the tests start at the port that it advertises.
 # With a short session, a broker that was killed can restart at once.
 _CONFIGURATION = """\
 process.roles=broker,controller
@@ -61,13 +62,13 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
-MTLS://127.0.0.1:{mtls},CONTROLLER://127.0.0.1:{controller}
+MTLS://127.0.0.1:{mtls},RELAYED://127.0.0.1:{relayed},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
-MTLS://127.0.0.1:{mtls}
+MTLS://127.0.0.1:{mtls},RELAYED://127.0.0.1:{relay}
 listener.security.protocol.map=OPEN:PLAINTEXT,PLAIN:SASL_PLAINTEXT,TLS:SASL_SSL,MTLS:SSL,\
-CONTROLLER:PLAINTEXT
+RELAYED:SASL_SSL,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=OPEN
-log.dirs={folder}/data
+log.dirs={disks}
 num.partitions=1
 auto.create.topics.enable={create_topics}
 message.max.bytes=8388608
@@ -150,6 +151,10 @@ class KafkaServer(Server):
         port = self.ports["mtls" if demanding else "tls"]
         return {"brokers": f"127.0.0.1:{port}", "tls": "on", **no_other}
 
+    def relayed_settings(self) -> Settings:
+        """Return `tls_settings` that lead to the listener which advertises the port of a relay."""
+        return self.tls_settings(brokers=f"127.0.0.1:{self.ports['relayed']}")
+
     @contextmanager
     def scram_users(self, password: str) -> Iterator[None]:
         """Create users with this password and one mechanism each; delete them at the end."""
@@ -196,28 +201,6 @@ class KafkaServer(Server):
                 for partition, records in reader.poll(100).items():
                     found[partition] += records
         return [record for records in found.values() for record in records]
-
-    def advertise(self, port: int) -> None:
-        """Advertise this port, which forwards to the TLS listener, to that listener's clients."""
-        file = self.process.folder / "server.properties"
-        before, name, rest = file.read_text().partition("advertised.listeners=")
-        own_address = f"TLS://127.0.0.1:{self.ports['tls']}"
-        file.write_text(before + name + rest.replace(own_address, f"TLS://127.0.0.1:{port}", 1))
-        self.process.stop()
-        self.process.start()
-
-    def add_disk(self) -> Path:
-        """Let it keep some of the partitions to come in another folder; return that."""
-        folder, disk = self.process.folder.absolute(), self.process.folder.absolute() / "disk"
-        disk.mkdir()
-        known = (folder / "data" / "meta.properties").read_text()
-        own = re.sub("(?<=directory.id=).*", _CLUSTER, known)
-        (disk / "meta.properties").write_text(own)
-        file = folder / "server.properties"
-        file.write_text(file.read_text().replace(f"{folder}/data", f"{folder}/data,{disk}"))
-        self.stop()
-        self.start_again()
-        return disk
 
     def show_certificate(self) -> None:
         keystore = _write_keystore(self.process.folder, self.tls)
@@ -287,32 +270,36 @@ def _retry(call: Callable[[], T], seconds: float = _TIMEOUT) -> T:
 
 def start(folder: Path, tls: Tls) -> KafkaServer:
     """Start Kafka with its data in `folder`; see `servers.Module.start`."""
-    return _start(folder, tls, create_topics="false")
+    return _start(folder, tls, "data", create_topics="false")
 
 
 def start_with_topic_creation(folder: Path, tls: Tls) -> KafkaServer:
-    """Start a broker that creates missing topics when they are written to."""
-    return _start(folder, tls, create_topics="true")
+    """Start a broker that creates missing topics when they are written to.
+
+    It keeps some of the partitions in `disk` beside the folder of the others.
+    """
+    return _start(folder, tls, "data", "disk", create_topics="true")
 
 
-def _start(folder: Path, tls: Tls, create_topics: str) -> KafkaServer:
+def _start(folder: Path, tls: Tls, *disks: str, create_topics: str) -> KafkaServer:
     java = find_program("java", "/usr/lib/jvm/*/bin", "/opt/homebrew/opt/openjdk/bin")
     if not list(_JARS.glob(_PRODUCT)):
         raise MissingProgramError("kafka")
     folder = folder.absolute()
-    chosen = ports(folder, "open", "plain", "tls", "mtls", "controller")
+    chosen = ports(folder, "open", "plain", "tls", "mtls", "relayed", "relay", "controller")
     new = not (folder / "data").exists()
-    command = [java, *_JAVA, "-cp", str(_JARS / "*")]
     process = Process(
-        [*command, "kafka.Kafka", str(folder / "server.properties")],
+        [java, *_JAVA, "-cp", str(_JARS / "*"), "kafka.Kafka", str(folder / "server.properties")],
         folder,
         ready=partial(_check_ready, _administrator(chosen)),
         not_ready_yet=(KafkaException,),
     )
     server = KafkaServer(process, tls, chosen)
-    _configure(folder, tls, create_topics, chosen)
+    paths = [folder / name for name in disks]
+    _configure(folder, tls, chosen, create_topics=create_topics, disks=",".join(map(str, paths)))
     if new:
-        _format(folder, command)
+        for path in paths:
+            _format(path)
     process.start()
     if new:
         server.clear()
@@ -332,27 +319,22 @@ def _write_keystore(folder: Path, tls: Tls) -> str:
     return str(keystore)
 
 
-def _configure(folder: Path, tls: Tls, create_topics: str, ports: Mapping[str, int]) -> None:
+def _configure(folder: Path, tls: Tls, ports: Mapping[str, int], **chosen: str) -> None:
     _write_keystore(folder, tls)
-    properties = _CONFIGURATION.format(
-        **ports, folder=folder, ca=tls.ca, create_topics=create_topics
-    )
-    for listener in ("plain", "tls"):
+    properties = _CONFIGURATION.format(**ports, **chosen, folder=folder, ca=tls.ca)
+    for listener in ("plain", "tls", "relayed"):
         properties += _LOGIN.format(listener=listener, user=USER, password=PASSWORD)
     (folder / "server.properties").touch(mode=0o600)
     (folder / "server.properties").write_text(properties)
 
 
-def _format(folder: Path, java: list[str]) -> None:
-    program = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", _CLUSTER]
-    completed = subprocess.run(
-        [*program, "--config", str(folder / "server.properties")],
-        capture_output=True,
-        text=True,
-        check=False,
+def _format(disk: Path) -> None:
+    """Write what `kafka-storage format` writes, which takes a start of Java."""
+    directory = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+    disk.mkdir()
+    (disk / "meta.properties").write_text(
+        f"version=1\ncluster.id={_CLUSTER}\nnode.id=1\ndirectory.id={directory}\n"
     )
-    if completed.returncode:
-        raise StartError(completed.stdout + completed.stderr)
 
 
 def _administrator(ports: Mapping[str, int]) -> dict[str, Any]:
