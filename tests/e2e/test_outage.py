@@ -32,10 +32,10 @@ ANSWERS = (
     Answer(path="/open/unavailable", status=503),
     Answer(path="/open/slow", delay=1.0),
 )
-PUTS_PER_SECOND = 5
+PUTS_PER_SECOND = 2
 OLDEST = timedelta(seconds=60)
 """So long after its first event a target that takes none is known to be in trouble."""
-LETTERS = 2_990
+LETTERS = 990
 GROUP = 5
 """Letters whose reason looks like that of the others."""
 REASON = "answered 422: no such album"
