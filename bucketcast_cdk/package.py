@@ -18,6 +18,8 @@ _UNPACKING: Final = "bucketcast_unpacking"
 _STAND_IN: Final = f"import {_UNPACKING}\n\n{_UNPACKING}.load(__name__, __loader__.archive)\n"
 _BEGINNING: Final = (1980, 1, 1, 0, 0, 0)  # of time, in zip files
 _MODE: Final = 0o644 << 16
+_LEVEL: Final = 3
+"""Of compression: half the time of zlib's own level, for a twentieth more bytes."""
 
 
 def write(file: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
@@ -29,7 +31,7 @@ def write(file: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
         for path in folder.rglob("*")
         if path.is_file() and not skipped.intersection(path.parts) and path.suffix != ".pyc"
     }
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         _add(archive, unpack.CONTENT, _digest(files).encode())
         _add(archive, f"{_UNPACKING}.py", Path(unpack.__file__).read_bytes())
         for name in STAND_INS:
@@ -40,7 +42,7 @@ def write(file: Path, folders: Iterable[Path], ignored: Iterable[str]) -> None:
 
 def pack(file: Path, folder: Path) -> None:
     """Pack all files of a folder."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
                 _add(archive, path.relative_to(folder).as_posix(), path.read_bytes())
