@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
-from localstack.spark import SMALL
+from localstack.spark import QUICK
 from tests.glue import local_files
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row, inventories
@@ -22,8 +22,6 @@ from tests.unit.moto_aws import TABLE, make_state_table
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
 PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
-TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
-"""To verify the classes of jars, which are pinned by hash, takes a fifth of the JVM's start."""
 OTHER_ACCOUNTS = (
     "AWS_PROFILE",
     "AWS_SESSION_TOKEN",
@@ -148,9 +146,7 @@ def builder(folder: Path) -> SparkSession.Builder:
         # A busy machine takes longer than the 15 s in which Python is to fetch a result.
         .config("spark.python.authenticate.socketTimeout", "600s")
         .config("spark.python.daemon.module", "tests.glue.daemon")
-        .config(
-            "spark.driver.extraJavaOptions", " ".join(["-Duser.timezone=UTC", *SMALL, *TRUSTED])
-        )
+        .config("spark.driver.extraJavaOptions", " ".join(["-Duser.timezone=UTC", *QUICK]))
         .config("spark.local.dir", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.sql.ansi.enabled", "true")

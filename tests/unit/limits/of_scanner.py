@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bucketcast import limits
-from localstack.spark import SMALL
+from localstack.spark import QUICK
 from tests.unit.limits.of_ingest import Row, Taken, measured
 
 DRIVER_MB = 10_240
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": " ".join(SMALL),
+    "spark.driver.extraJavaOptions": " ".join(QUICK),
 }
 
 
