@@ -19,6 +19,7 @@ from tests.e2e.commands import COMMAND
 from tests.e2e.deployment import STACK
 from tests.e2e.mc import Mc
 from tests.e2e.system import System
+from tests.waiting import WAIT_SECONDS
 
 PUTS = "s3:ObjectCreated:*"
 REMOVED = "s3:ObjectRemoved:*"
@@ -116,7 +117,7 @@ def test_ten_listeners_of_one_filter_each_hear_everything_at_the_functions_url(
     def hear(keys: set[str]) -> set[str]:
         """Call again until all is heard, as clients do."""
         heard: set[str] = set()
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + WAIT_SECONDS
         while not keys <= heard and time.monotonic() < deadline:
             status, body = get("ListenUrl")
             assert status == 200, body
