@@ -204,9 +204,9 @@ def _varied(hop: Hop, size: float, quantile: float) -> float:
 @cache
 def flow(case: Case, ingest: int = 0, dispatch: int = 0) -> Flow:
     """Return the flow with so many pollers for a queue, or with as many as it needs."""
-    ingest = ingest or _pollers(lambda number: _ingest(case, number), INGEST_CONCURRENCY)
+    ingest = ingest or _pollers(_ingest(case, 1), INGEST_CONCURRENCY)
     first = _ingest(case, ingest)
-    number = dispatch or _pollers(lambda each: _dispatch(case, first, each), TARGET_CONCURRENCY)
+    number = dispatch or _pollers(_dispatch(case, first, 1), TARGET_CONCURRENCY)
     return Flow(first, _dispatch(case, first, number))
 
 
@@ -229,13 +229,12 @@ def _dispatch(case: Case, ingest: Hop, pollers: int) -> Hop:
     )._replace(senders=ingest.pollers)
 
 
-def _pollers(of: Callable[[int], Hop], least: int) -> int:
-    """Return the fewest pollers that are not too full."""
+def _pollers(one: Hop, least: int) -> int:
+    """Return the fewest pollers that are not too full, by how full one alone would be."""
     number = least
-    while True:
-        if of(number).full <= FULL:
-            return number
+    while one.full / number > FULL:
         number = max(number + 1, int(number * 1.05))
+    return number
 
 
 def configuration(case: Case) -> Deployment:
