@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 from unittest.mock import DEFAULT, Mock
@@ -11,8 +11,9 @@ from unittest.mock import DEFAULT, Mock
 import pytest
 from hypothesis import settings
 from moto import mock_aws
+from moto.core.utils import camelcase_to_underscores, method_names_from_class
 from moto.s3.notifications import S3NotificationEvent
-from moto.sqs.models import Queue
+from moto.sqs.models import Queue, SQSBackend
 
 from bucketcast import cli
 from bucketcast.state.counters import STEP
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 Run = Callable[..., CommandResult]
 Deploy = Callable[..., MotoAws]
 Watch = Callable[..., Mock]
+
+METHOD_NAMES = cache(method_names_from_class)
+UNDERSCORES = cache(camelcase_to_underscores)
 
 settings.register_profile("unit", max_examples=50)
 settings.load_profile("unit")
@@ -58,6 +62,10 @@ def mocked_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(Queue, "pending_message_groups", groups)
     # Nothing here uses `requests`, for which moto would make a thousand answers a test.
     monkeypatch.setattr("moto.core.models.RESPONSES_METHODS", [])
+    # Computed for each call, and by each message that is received: no test waits for days.
+    monkeypatch.setattr("moto.core.responses.method_names_from_class", METHOD_NAMES)
+    monkeypatch.setattr("moto.sqs.models.camelcase_to_underscores", UNDERSCORES)
+    monkeypatch.setattr(SQSBackend, "is_message_valid_based_on_retention_period", lambda *_: True)
     with mock_aws():
         yield
 

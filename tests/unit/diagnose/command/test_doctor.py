@@ -135,12 +135,10 @@ def message(queue: str) -> Plant:
 
 
 def rules(bucket: str, arn: str, event: str = "s3:ObjectCreated:Put", number: int = 1) -> Plant:
-    def plant(aws: MotoAws) -> None:
-        for index in range(number):
-            rule = Rule(bucket=bucket, arn=arn, events=(event,), prefix=f"{index}/")
-            aws.rules.add(rule)
-
-    return plant
+    made = [
+        Rule(bucket=bucket, arn=arn, events=(event,), prefix=f"{index}/") for index in range(number)
+    ]
+    return lambda aws: aws.rules.change(bucket, lambda _: made)
 
 
 def both(*plants: Plant) -> Plant:
