@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from bucketcast.delivery.consumer import Consumer
@@ -71,7 +72,10 @@ class Ingesting:
         return None
 
     def fanout(self, client: Any) -> Fanout:
-        return Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
+        made = Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
+        in_turn: Any = SimpleNamespace(map=map)  # for calls that take no time threads are dear
+        made._pool = in_turn
+        return made
 
     def environment(self) -> Handler:
         client: Any = self.simulation.sqs

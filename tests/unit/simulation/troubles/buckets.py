@@ -111,7 +111,7 @@ CELLS = (
             of_a_bucket,
             "well",
             a_second=1_000_000 / HOUR,
-            duration=MINUTE / 2,
+            duration=MINUTE / 4,
             at_once=INGEST_CONCURRENCY,
         ),
         Bounds(),
@@ -119,7 +119,14 @@ CELLS = (
     Cell(
         "a bucket",
         "it has the largest rules, changed each minute",
-        partial(of_a_bucket, "well", a_second=4, kind=LargestRules, at_once=INGEST_CONCURRENCY),
+        partial(
+            of_a_bucket,
+            "well",
+            a_second=4,
+            duration=5 * MINUTE,
+            kind=LargestRules,
+            at_once=INGEST_CONCURRENCY,
+        ),
         Bounds(),
     ),
 )

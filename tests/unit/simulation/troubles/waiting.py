@@ -36,7 +36,7 @@ DIFFERENT = 20
 """Messages with events of their own; the others have the same ones, for the time that it takes."""
 END = 4 * MINUTE
 """Until then nothing is delivered, as in any other minutes of a day."""
-STEP, STEPS = 10, 12
+STEP, STEPS = 10, 6
 LAST = END + STEP * STEPS
 
 
