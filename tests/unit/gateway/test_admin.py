@@ -3,10 +3,12 @@
 import json
 import time
 from dataclasses import replace as changed
+from functools import cache
 from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSRequest
+from minio import crypto
 from starlette.applications import Starlette
 
 from bucketcast.dynamic_targets.kvs import REDACTED
@@ -64,6 +66,15 @@ class Server:
 
 async def _nothing(*_: Any) -> None:
     raise AssertionError("this is S3's")
+
+
+KEY = cache(crypto._generate_key)
+"""A key takes most of a call here: who decrypts has the one with which the other encrypted."""
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crypto, "_generate_key", KEY)
 
 
 @pytest.fixture
