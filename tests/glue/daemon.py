@@ -4,6 +4,7 @@
 A worker ends with a task that fails, and boto3 alone takes longer than most tasks.
 """
 
+import gc
 import sys
 
 # Spark names its own archives first. Each task would read their directories again, for longer than
@@ -21,6 +22,7 @@ from tests.glue import local_files
 local_files.install()
 for service in ("s3", "sqs", "dynamodb"):
     client(service)  # of the local AWS; it has no connection yet that workers would share
+gc.freeze()  # each worker looks for garbage after each task
 
 if __name__ == "__main__":
     daemon.manager()  # type: ignore[no-untyped-call]
