@@ -23,6 +23,8 @@ FOUND = {
     "MOST_SCAN_BUCKETS": "bigint(null) hash, binary(id || '/a/') folder",
 }
 """The sums of a scan with as many different names as there are rows, by the limit they meet."""
+NAMES = 1 << 16
+"""That are found; of fewer, the tables are of the size that Spark begins with."""
 SETTINGS: dict[str, Any] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",  # of which a part is within Spark's own limit
@@ -33,25 +35,31 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def hold(limit: str) -> Taken:
-    """Find names, as many as the limit and five times as many; return what the most take."""
+def hold() -> Taken:
+    """Find names, as many as each limit and five times as many; return what the most take."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - not where ingest is measured
 
+    spark: Any = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
+    return Taken(max(held(spark, limit) for limit in FOUND))
+
+
+def held(spark: Any, limit: str) -> float:
+    """Return the most megabytes that a part of a limit's names takes, times the parts."""
     from glue_jobs.scanner import counting, sums  # noqa: PLC0415 - as above
 
-    spark: Any = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
     listing = spark.range(1).selectExpr("string(id) key", "id size")
     thresholds = sums.Thresholds(folders=0, versions=1)
-    held = []
-    for part, times in ((64, 1), (32, 1), (64, 5)):
-        most = getattr(limits, limit) // part
+    most_held: list[float] = []
+    for most, times in ((NAMES, 1), (2 * NAMES, 1), (NAMES, 5)):
+        part = getattr(limits, limit) // most
         setattr(counting, limit, most)
         found = spark.range(times * most).selectExpr(*FOUND[limit].split(", "))
         execution = counting.find(listing, found, thresholds)._jdf.queryExecution()
         execution.toRdd().count()
-        held.append(COPIES * part * max(broadcast(execution.executedPlan()), default=0) / (1 << 20))
-    assert 0 < held[0] == pytest.approx(held[1], rel=0.1), "it grows with the input"
-    return Taken(max(held))
+        tables = broadcast(execution.executedPlan())
+        most_held.append(COPIES * part * max(tables, default=0) / (1 << 20))
+    assert 0 < most_held[0] == pytest.approx(most_held[1], rel=0.1), "it grows with the input"
+    return max(most_held)
 
 
 def broadcast(plan: Any) -> Iterator[int]:
@@ -62,6 +70,4 @@ def broadcast(plan: Any) -> Iterator[int]:
         yield from broadcast(plan.children().apply(number))
 
 
-ROWS = tuple(
-    Row("keys of a scan", (limit,), partial(measured, hold, limit, seconds=300)) for limit in FOUND
-)
+ROWS = (Row("keys of a scan", tuple(FOUND), partial(measured, hold, seconds=300)),)
