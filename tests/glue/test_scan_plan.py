@@ -15,7 +15,7 @@ from tests.glue.inventories import Row, write
 from tests.glue.jobs import run_job, settings_of
 from tests.glue.stages import finished_stages, jobs
 
-KEYS: Final = [Row("uploads", f"data/{nth % 200:03}/{nth:05}", "v") for nth in range(20_000)]
+KEYS: Final = [Row("uploads", f"data/{nth % 50:03}/{nth:05}", "v") for nth in range(5_000)]
 OLD: Final = [row._replace(version_id="w", is_latest=False) for row in KEYS]
 VERSIONS: Final = [Row("uploads", "hot/key", f"v{nth}", nth == 0) for nth in range(1_500)]
 FOLDERS: Final = [Row("uploads", f"wide/{nth:03}/o", "v") for nth in range(60)]
@@ -71,7 +71,7 @@ def work_of_scan(spark: SparkSession, folder: Path, rows: Sequence[Row]) -> Work
         "ingress": "-",
         "table": "-",
         "alert_excess_versions": "1000",
-        "alert_excess_folders": "200",
+        "alert_excess_folders": "60",
     }
     report = write(folder, rows, bucket="uploads", versions=True)
     settings = replace(settings_of(Scan, options), source=report)
