@@ -155,6 +155,7 @@ def builder(folder: Path) -> SparkSession.Builder:
         .config("spark.ui.enabled", "false")
         # To compile a plan takes longer than it runs on a few rows; the end-to-end jobs compile.
         .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         # The tests of plans look at the stages of a scan, which are dropped after a thousand.
         .config("spark.ui.retainedJobs", "100000")
         .config("spark.ui.retainedStages", "100000")
