@@ -180,12 +180,10 @@ def _merge(
 
 def _merge_histories(group: Sequence[Failed]) -> History:
     """Return the history of the message that holds these events."""
-    histories = {
-        failure.received.message.id: history_after(failure.received, failure.error)
-        for failure in group
-    }
-    first, *_ = histories.values()
-    since = min(history.since for history in histories.values())
+    last = {failure.received.message.id: failure for failure in group}
+    histories = [history_after(failure.received, failure.error) for failure in last.values()]
+    first = histories[0]
+    since = min(history.since for history in histories)
     # Each event has its own; that of the message is told where its term begins, or began, later.
     arrived = min(failure.delivery.created for failure in group)
     return first._replace(
