@@ -120,7 +120,7 @@ def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
 def test_every_message_reaches_every_target_or_is_dead_with_a_reason(
     *, outages: list[tuple[str, int, int]], puts: list[int], redrive: bool, seed: int
 ) -> None:
-    one = Outage(seed=seed, grain=600)
+    one = Outage(seed=seed, grain=60)
     switches: dict[str, Callable[[bool], None]] = {
         "dynamodb": lambda on: setattr(one, "dynamodb_down", on),
         "denied": lambda on: setattr(one.table, "refuses", "AccessDenied" * on),
