@@ -59,7 +59,7 @@ class Venv(NamedTuple):
     def install(self, level: str) -> None:
         """Create the environment again."""
         python = interpreter(self.version) if self.version else sys.executable
-        _new_venv(self.folder, "--without-pip", python=python)
+        _new_venv(self.folder, python, *(["--without-pip"] if level == "dev" else []))
         _run(self.title, [*_into(self.folder, level), "--require-hashes", "-r", self.pinned])
         _finish(self.folder, self.note())
 
@@ -132,7 +132,8 @@ def _into(folder: Path, level: str) -> list[str]:
     ours, theirs = (str(each / "bin" / "python") for each in (PROJECT_VENV, folder))
     if level == "dev":
         return [ours, "-m", "uv", "pip", "install", "--python", theirs]
-    return [ours, "-m", "pip", "--python", theirs, "install", "--no-compile"]
+    # Each has a pip of its own: the project's replaces itself meanwhile.
+    return [theirs, "-m", "pip", "install"]
 
 
 def _cdk() -> None:
@@ -141,7 +142,7 @@ def _cdk() -> None:
     _finish(NODE_MODULES, _cdk_note())
 
 
-def _new_venv(folder: Path, *options: str, python: str = sys.executable) -> None:
+def _new_venv(folder: Path, python: str = sys.executable, *options: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     _run(str(folder.relative_to(ROOT)), [python, "-m", "venv", *options, str(folder)])
 

@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 SERVERS = INSTALLED / "servers"
 JARS = ("s3a", "iceberg")
 DRIVER_MEMORY = "2g"
-QUICK = (
-    # Little is done, so a second compiler and collector threads cost more than they save.
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    # To verify the classes of jars, which are pinned by hash, takes a fifth of the JVM's start.
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:-BytecodeVerificationRemote",
-)
 MISUSE = 2
 _SIGNALLED = 128
 # Arguments for Glue itself.
@@ -102,7 +94,7 @@ def _settings() -> list[str]:
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=127.0.0.1",
         # Glue is in UTC, and times in ORC have no zone.
-        f"spark.driver.extraJavaOptions={' '.join(QUICK)} -Duser.timezone=UTC",
+        f"spark.driver.extraJavaOptions={' '.join(java.QUICK)} -Duser.timezone=UTC",
         "spark.log.level=WARN",
         f"spark.default.parallelism={os.cpu_count()}",
         "spark.sql.shuffle.partitions=2",

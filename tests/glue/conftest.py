@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from bucketcast.state.rules import Rules
 from glue_jobs.aws import client
-from localstack.spark import QUICK
+from localstack.java import QUICK
 from tests.glue import local_files
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row, inventories

@@ -4,15 +4,14 @@ The broker does not create missing topics, unless `start_with_topic_creation` st
 Kafka's default.
 """
 
-import base64
 import struct
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from uuid import uuid4
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -35,9 +34,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from cryptography.hazmat.primitives import serialization
 from kafka import KafkaConsumer, TopicPartition
 
+from localstack.java import QUICK
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, find_program, ports
-from tests.servers.process import Process
+from tests.servers.process import Process, StartError
 from tests.servers.tls import Tls
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ SCRAM_USERS = {"bob": ScramMechanism.SCRAM_SHA_256, "dora": ScramMechanism.SCRAM
 
 _JARS = Path(__file__).parents[2] / ".local" / "servers" / "kafka"
 _JAVA = (
-    *("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    *("-Xms64m", "-Xmx384m", *QUICK),
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -288,18 +288,19 @@ def _start(folder: Path, tls: Tls, *disks: str, create_topics: str) -> KafkaServ
     folder = folder.absolute()
     chosen = ports(folder, "open", "plain", "tls", "mtls", "relayed", "relay", "controller")
     new = not (folder / "data").exists()
+    command = [java, *_JAVA, "-cp", str(_JARS / "*")]
+    properties = folder / "server.properties"
     process = Process(
-        [java, *_JAVA, "-cp", str(_JARS / "*"), "kafka.Kafka", str(folder / "server.properties")],
+        [*command, "kafka.Kafka", str(properties)],
         folder,
         ready=partial(_check_ready, _administrator(chosen)),
         not_ready_yet=(KafkaException,),
     )
     server = KafkaServer(process, tls, chosen)
-    paths = [folder / name for name in disks]
-    _configure(folder, tls, chosen, create_topics=create_topics, disks=",".join(map(str, paths)))
+    paths = ",".join(str(folder / name) for name in disks)
+    _configure(folder, tls, chosen, create_topics=create_topics, disks=paths)
     if new:
-        for path in paths:
-            _format(path)
+        _format(properties, command)
     process.start()
     if new:
         server.clear()
@@ -328,13 +329,13 @@ def _configure(folder: Path, tls: Tls, ports: Mapping[str, int], **chosen: str) 
     (folder / "server.properties").write_text(properties)
 
 
-def _format(disk: Path) -> None:
-    """Write what `kafka-storage format` writes, which takes a start of Java."""
-    directory = base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
-    disk.mkdir()
-    (disk / "meta.properties").write_text(
-        f"version=1\ncluster.id={_CLUSTER}\nnode.id=1\ndirectory.id={directory}\n"
+def _format(properties: Path, java: list[str]) -> None:
+    program = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", _CLUSTER]
+    completed = subprocess.run(
+        [*program, "--config", str(properties)], capture_output=True, text=True, check=False
     )
+    if completed.returncode:
+        raise StartError(completed.stdout + completed.stderr)
 
 
 def _administrator(ports: Mapping[str, int]) -> dict[str, Any]:

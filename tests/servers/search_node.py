@@ -4,8 +4,9 @@ import fcntl
 import subprocess
 from os import pathsep
 from pathlib import Path
+from shutil import rmtree
 
-from localstack.spark import QUICK
+from localstack.java import QUICK
 from tests.servers.machine import MissingProgramError, find_program
 
 _SERVERS = Path(__file__).parents[2] / ".local" / "servers"
@@ -26,7 +27,8 @@ def command(product: str) -> list[str]:
         source = _LAUNCHER.read_text().replace("org.opensearch", f"org.{product}")
         note, wanted = made / "made-from", source + _version(java)
         if not note.exists() or note.read_text() != wanted:
-            made.mkdir(exist_ok=True)
+            rmtree(made, ignore_errors=True)
+            made.mkdir()
             _compile(source, path, made)
             note.write_text(wanted)
     return [java, *_OPTIONS, "-cp", path, _LAUNCHER.stem]

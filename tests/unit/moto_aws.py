@@ -62,8 +62,13 @@ def client(service: str) -> Any:
     """Return a client, made once because that takes longer than a test; use it in `mock_aws`."""
     # What describes and signs a request takes a tenth of a call; of moto only S3 reads a signature.
     signature = None if service == "s3" else UNSIGNED
-    config = Config(user_agent="tests", signature_version=signature)
-    made = boto3.client(service, region_name=REGION, config=config)  # type: ignore[call-overload]
+    made = boto3.client(  # type: ignore[call-overload]
+        service,
+        region_name=REGION,
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+        config=Config(user_agent="tests", signature_version=signature),
+    )
     if service == "s3":
         _return_eventbridge(made)
     return made

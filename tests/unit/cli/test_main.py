@@ -18,6 +18,22 @@ from tests.unit.conftest import Run
 from tests.unit.moto_aws import MotoAws, refusal
 from tests.unit.samples import RELEASED
 
+IMPORTS = """
+import os, sys, boto3
+from importlib import import_module
+for name in sys.argv[1:]:
+    if not (child := os.fork()):
+        import_module(name)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, name
+"""
+"""Each in a process that has imported no other."""
+
+
+def test_each_command_can_be_imported_first() -> None:
+    names = [f"bucketcast.{name}" for group in cli.GROUPS.values() for name, _ in group.values()]
+    subprocess.run([sys.executable, "-c", IMPORTS, *names], check=True)
+
 
 @pytest.mark.parametrize(
     ("words", "error"),

@@ -73,7 +73,8 @@ class Ingesting:
 
     def fanout(self, client: Any) -> Fanout:
         made = Fanout(f"sqs/B-*{self._end}", client, deployed={HOOK, TABLE}.__contains__)
-        in_turn: Any = SimpleNamespace(map=map)  # for calls that take no time threads are dear
+        # For calls that take no time threads are dear.
+        in_turn: Any = SimpleNamespace(map=lambda act, each: list(map(act, each)))
         made._pool = in_turn
         return made
 

@@ -30,7 +30,7 @@ class Outage(Ingesting):
 
     rules = RULES
 
-    def __init__(self, *, seed: int = 0, grain: float = 60.0, fifo: bool = False) -> None:
+    def __init__(self, *, seed: int = 0, grain: float = 10.0, fifo: bool = False) -> None:
         super().__init__(seed=seed, grain=grain, end=".fifo" if fifo else "")
         self.dynamodb_down = False
         self.crashes_on = ""
@@ -86,7 +86,7 @@ def test_a_queue_that_refuses_for_a_day_gives_its_neighbours_nothing_again(
 
 
 def test_events_of_a_refusing_queue_are_dead_and_can_be_redriven() -> None:
-    one = Outage(grain=600)
+    one = Outage(grain=60)
     one.table.refuses = "AccessDenied"
     one.put("a", "b")
     again: Actions = {

@@ -138,7 +138,7 @@ def rules(bucket: str, arn: str, event: str = "s3:ObjectCreated:Put", number: in
     made = [
         Rule(bucket=bucket, arn=arn, events=(event,), prefix=f"{index}/") for index in range(number)
     ]
-    return lambda aws: aws.rules.change(bucket, lambda _: made)
+    return lambda aws: aws.rules.change(bucket, lambda stored: [*stored, *made])
 
 
 def both(*plants: Plant) -> Plant:
