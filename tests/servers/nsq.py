@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, ports
-from tests.servers.nsq_client import Client, Message, NsqError
+from tests.servers.nsq_client import Client, Message
 from tests.servers.process import Process
 from tests.servers.tls import Tls
 
@@ -174,15 +174,11 @@ def start(folder: Path, tls: Tls) -> NsqServer:
     }
     authority = (sys.executable, "-m", "tests.servers.authority", str(folder))
 
-    def ready() -> None:
-        with server.client():
-            return
-
     process = Process(
         [*authority, str(_PROGRAM), *(f"-{name}={value}" for name, value in nsqd.items())],
         folder,
-        ready=ready,
-        not_ready_yet=(OSError, NsqError),
+        ready=lambda: server.request("/info"),  # whatever its certificate
+        not_ready_yet=(OSError,),
         environment={"PYTHONPATH": str(_ROOT)},
     )
     server = NsqServer(process, tls, chosen["tcp"], chosen["http"])
