@@ -33,6 +33,7 @@ def session(**settings: Any) -> SparkSession:
         .config("spark.driver.extraJavaOptions", "-XX:+UseParallelGC")
         .config("spark.log.level", "ERROR")
         .config("spark.sql.ansi.enabled", "true")
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "16")
         .config("spark.ui.enabled", "false")
