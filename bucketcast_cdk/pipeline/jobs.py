@@ -126,7 +126,7 @@ def spark_conf(stack: Stack, bucket: str, options: PipelineOptions) -> str:
     spark_options = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
-        # For each column, Spark asks Java ten times to note which line of Python made it.
+        # For each column, PySpark 4 asks Java ten times to note which line of Python made it.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # One worker is the driver. By default Spark splits work for the workers that it has when
         # the job asks, and Glue begins with few.

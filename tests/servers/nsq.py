@@ -7,6 +7,7 @@ import sys
 import tomllib
 import urllib.request
 import uuid
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -178,7 +179,7 @@ def start(folder: Path, tls: Tls) -> NsqServer:
         [*authority, str(_PROGRAM), *(f"-{name}={value}" for name, value in nsqd.items())],
         folder,
         ready=lambda: server.request("/info"),  # whatever its certificate
-        not_ready_yet=(OSError,),
+        not_ready_yet=(OSError, HTTPException),
         environment={"PYTHONPATH": str(_ROOT)},
     )
     server = NsqServer(process, tls, chosen["tcp"], chosen["http"])

@@ -33,9 +33,9 @@ class StartError(Exception):
 class Process:
     """A server's program in a session of its own, with `folder` as its working folder.
 
-    `ready` is a client's first real request; while it raises one of `not_ready_yet` the server is
-    given time. `stop_signal` is the one that makes it end in order at once. `environment` is put on
-    top of the caller's. It ends with the program that started it.
+    `ready` is a request that it answers once it can be used; while that raises one of
+    `not_ready_yet` it is given time. `stop_signal` is the one that makes it end in order at once.
+    `environment` is put on top of the caller's. It ends with the program that started it.
     """
 
     arguments: Sequence[str]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
@@ -166,14 +165,13 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
 def slow(dynamodb: Any, clock: list[float], seconds: float, error: Exception | None = None) -> Mock:
     """A table that takes so many seconds for its answer, or for this error."""
 
-    def call(name: str, **given: Any) -> Any:
+    def get_item(**given: Any) -> Any:
         clock[0] += seconds
         if error:
             raise error
-        return getattr(dynamodb, name)(**given)
+        return dynamodb.get_item(**given)
 
-    names = ("get_item", "update_item")
-    return Mock(**{f"{name}.side_effect": partial(call, name) for name in names})
+    return Mock(**{"get_item.side_effect": get_item})
 
 
 def test_without_the_table_a_function_uses_its_own_state(dynamodb: Any, clock: list[float]) -> None:
@@ -186,11 +184,10 @@ def test_without_the_table_a_function_uses_its_own_state(dynamodb: Any, clock: l
     assert not one.start_probe(3_000, 20_000)
     one.clear("", 0)
     assert one.read() == WELL
-    asked = ["get_item", "update_item"]
-    assert [name for name, *_ in silent.mock_calls] == asked, "it is left alone but for the end"
+    assert [name for name, *_ in silent.mock_calls] == ["get_item"], "it is left alone for a while"
     clock[0] += 61
     one.read()
-    assert [name for name, *_ in silent.mock_calls] == [*asked, "get_item"]
+    assert [name for name, *_ in silent.mock_calls] == ["get_item", "get_item"]
 
 
 @pytest.mark.parametrize("error", [None, refusal("ThrottlingException", "GetItem")])
@@ -277,19 +274,6 @@ def test_a_table_that_is_left_alone_is_asked_once_about_each_target(
     assert (one.read(), one.read()) == (SEEN, SEEN)
     asked = [call.kwargs["Key"]["key"]["S"] for call in table.get_item.call_args_list]
     assert asked == [TABLE, HOOK]
-
-
-@pytest.mark.parametrize("took", [None, ""])
-def test_the_end_of_an_outage_is_written_to_a_table_that_is_left_alone(
-    state_table: str, dynamodb: Any, clock: list[float], took: str | None
-) -> None:
-    """A target without further events stayed `failing`, though it had taken all."""
-    breakers = Breakers(state_table, lambda: dynamodb)
-    breakers.of(HOOK).record(SEEN, probed=False)
-    one = Breakers(state_table, lambda: slow(dynamodb, clock, 1.5)).of(HOOK)
-    one.read()
-    one.clear(took, 0)
-    assert breakers.read() == {}
 
 
 def test_an_outage_that_is_over_is_forgotten(

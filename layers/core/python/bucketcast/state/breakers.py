@@ -143,7 +143,7 @@ class SharedBreakers:
         values: Mapping[str, Any],
         last_try: int,
         names: Mapping[str, str] = MappingProxyType({}),
-        **more: Any,
+        **condition: Any,
     ) -> Outage | None:
         """Change the item; return what it says then, None if the table does not answer."""
         answer = self._items.call(
@@ -153,7 +153,7 @@ class SharedBreakers:
             ExpressionAttributeNames={**names, "#expires": EXPIRES},
             ExpressionAttributeValues={**values, ":expires": _expiry(last_try)},
             ReturnValues="ALL_NEW",
-            **more,
+            **condition,
         )
         return None if answer is None else _outage(answer["Attributes"])
 
@@ -176,16 +176,14 @@ class SharedBreakers:
         return answer is not None or self._own.start_probe(now, until)
 
     def clear(self, took: str | None, now: int) -> None:
-        # Of a target without further events an outage would be shown for ever.
-        always = self._own.outage is not None and self._own.outage.since > 0
         self._own.clear(took, now)
         change = "REMOVE since, #next, holder, leased_until, tries, #error, reason, settings"
         names = {"#next": "next", "#error": "error"}
         if took is None:
-            self._update(f"{change} SET {_EXPIRY}", {}, now, names, always=always)
+            self._update(f"{change} SET {_EXPIRY}", {}, now, names)
         else:
             change += f", refusals SET {_EXPIRY}, counted = :took, took = :took"
-            self._update(change, {":took": {"S": took}}, now, names, always=always)
+            self._update(change, {":took": {"S": took}}, now, names)
 
 
 def _expiry(last_try: int) -> Mapping[str, str]:
