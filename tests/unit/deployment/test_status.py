@@ -80,7 +80,7 @@ DIED = Last(failure=NOW, error="Crashed", oldest=NOW - 9, tried=3, failing=SINCE
         (None, None, None, MOST, ("failing", SINCE, 0)),
         # The end of an outage could not be written, nor the success; or it is not over.
         (0, 0, Outage(SINCE, NOW, error="NotConnected"), MOST, ("online", 0, 0)),
-        (0, 0, Outage(SINCE, NOW), REFUSED, ("failing", SINCE, 0)),
+        (0, 0, Outage(SINCE, NOW), GOOD._replace(dead=NOW), ("failing", SINCE, 0)),
         (1, 1, Outage(SINCE, NOW), GOOD, ("failing", SINCE, SINCE)),
         (None, None, Outage(SINCE, NOW), GOOD, ("failing", SINCE, 0)),
         # Paused: what waits in large messages is hidden, as if it were being tried.
