@@ -52,6 +52,7 @@ DAY = 86_400_000
 NOW = 100 * DAY
 SINCE = NOW - 780_000
 GOOD = Last(success=NOW - 3 * DAY, oldest=NOW - 3 * DAY - 300, tried=200, taken=200)
+LATE = GOOD._replace(success=NOW, oldest=NOW - 9)
 REFUSED = Last(failure=NOW, error="Rejected", oldest=NOW, tried=6, failing=SINCE, dead=NOW)
 DELIVERED = Last(DAY, DAY - 9, "Retryable", oldest=DAY, tried=7, taken=1, failing=7, left=6)
 MOST = Last(NOW - 5, NOW, "Retryable", "503", NOW - 9, 9_000, 900, SINCE, SINCE - 9)
@@ -78,11 +79,12 @@ DIED = Last(failure=NOW, error="Crashed", oldest=NOW - 9, tried=3, failing=SINCE
         (20, 20, None, MOST, ("failing", SINCE, SINCE - 9)),
         (500, 20, Outage(SINCE, NOW), Last(oldest=NOW), ("failing", SINCE, SINCE)),
         (None, None, None, MOST, ("failing", SINCE, 0)),
-        # The end of an outage could not be written, nor the success; or it is not over.
-        (0, 0, Outage(SINCE, NOW, error="NotConnected"), MOST, ("online", 0, 0)),
-        (0, 0, Outage(SINCE, NOW), GOOD._replace(dead=NOW), ("failing", SINCE, 0)),
-        (1, 1, Outage(SINCE, NOW), GOOD, ("failing", SINCE, SINCE)),
-        (None, None, Outage(SINCE, NOW), GOOD, ("failing", SINCE, 0)),
+        # The end of an outage could not be written; or it is not over.
+        (0, 0, Outage(SINCE, NOW, error="NotConnected"), LATE, ("online", 0, 0)),
+        (0, 0, Outage(SINCE, NOW), LATE._replace(dead=NOW), ("online", 0, 0)),
+        (0, 0, Outage(SINCE, NOW), GOOD, ("failing", SINCE, 0)),  # what waited was discarded
+        (1, 1, Outage(SINCE, NOW), LATE, ("failing", SINCE, SINCE)),
+        (None, None, Outage(SINCE, NOW), LATE, ("failing", SINCE, 0)),
         # Paused: what waits in large messages is hidden, as if it were being tried.
         (500, 20, Outage(0, 0, paused=7), HELD, ("paused", 7, NOW - DAY)),
         (20, 20, Outage(0, 0, paused=7), HELD, ("paused", 7, NOW - DAY)),

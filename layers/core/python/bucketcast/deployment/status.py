@@ -43,8 +43,8 @@ def condition(
         return Condition("paused", outage.paused)
     if not target.enabled:
         return Condition("off")
-    if report.waiting == 0 and _is_over(report, last):
-        outage = None  # its end could not be written
+    if outage and report.waiting == 0 and last.success > outage.since:
+        outage = None  # its end was not written
     since, next_try, error = (outage.since, outage.next, outage.error) if outage else (0, 0, "")
     away = error == NotConnected.__name__ and report.online is None
     since = since or (last.failing if _most_fail(report, last) else 0)
@@ -57,19 +57,15 @@ def condition(
 
 
 def _most_fail(report: Health, last: Last) -> bool:
-    """Return True if most of the last events did not go through."""
-    return 2 * last.taken < last.tried and not _is_over(report, last)
+    """Return True if most of the last events did not go through.
 
-
-def _is_over(report: Health, last: Last) -> bool:
-    """Return True if nothing waits, or only what is being tried, so that what failed went through.
-
-    What is dead, or was tried, did not unless a success came later.
+    If nothing waits, or only what is being tried, what failed before a success went through.
     """
     waiting = report.waiting
     fault = last.dead if waiting == 0 else last.failure
     behind = waiting is None or waiting > (report.in_flight or 0)
-    return not behind and (not fault or last.success > fault)
+    is_over = not behind and (not fault or last.success > fault)
+    return 2 * last.taken < last.tried and not is_over
 
 
 class Status(NamedTuple):
